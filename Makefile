@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thin front to Meson. Every target does its own set-up: it installs what is missing on Debian and
+# Ubuntu (tools/setup), configures, builds and runs. Only `gates` needs root.
+#
+# Tests and examples use installed files, never those of the build tree: `stage` installs into
+# build/stage, so that what is tested is what a package would hold.
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+PYTHON ?= /usr/bin/python3
+N            ?= 100
+SOAK         ?= 10000
+FUZZ_SECONDS ?= 3600
+NAME         ?= $(shell uname -r)
+DESTDIR  ?=
+HUMANEVAL ?=
+
+override BUILD := $(abspath $(BUILD))
+STAGE  := $(BUILD)/stage
+MESON  ?= meson
+
+export BUILD STAGE MESON PYTHON
+unexport DESTDIR
+
+.PHONY: help setup stage run test gates bench fuzz install docs clean
+
+help:
+	@echo 'make run      build, then run an example program on real data; its answer and its receipt'
+	@echo 'make test     unit, simulator, rule and live tests (at most 10 minutes)'
+	@echo 'make gates    everything before a merge: compilers, sanitizers, analysers, other kernels (root)'
+	@echo 'make bench    numbers, side by side: [HUMANEVAL=FILE.jsonl.gz] [N=100] [SOAK=10000]'
+	@echo 'make fuzz     every fuzzer, FUZZ_SECONDS=3600 each'
+	@echo 'make docs     generated pages anew'
+	@echo 'make stage    build and install into build/stage'
+	@echo 'make install  PREFIX=/usr/local DESTDIR='
+	@echo 'make clean    remove build/'
+
+$(BUILD)/build.ninja:
+	@tools/setup build
+	$(MESON) setup $(BUILD) --prefix=$(STAGE) >$(BUILD).setup.log || { cat $(BUILD).setup.log; exit 1; }
+	@rm -f $(BUILD).setup.log
+
+stage: $(BUILD)/build.ninja
+	@tools/setup build
+	@ninja -C $(BUILD) --quiet
+	@$(MESON) install -C $(BUILD) --no-rebuild --quiet
+
+run: stage
+	@tools/run-example $(STAGE)
+
+# `tests` is automatic: a tree configured before cmocka was there has none.
+$(BUILD)/.with-tests: $(BUILD)/build.ninja
+	@tools/setup test
+	@$(MESON) configure $(BUILD) -Dtests=enabled
+	@touch $@
+
+test: $(BUILD)/.with-tests
+	@tools/setup test
+	@$(MAKE) --no-print-directory stage
+	@$(PYTHON) tests/gates/test.py
+
+gates:
+	@[ "$$(id -u)" -eq 0 ] || { echo 'make gates: needs root (cgroups, QEMU images, other users)' >&2; exit 1; }
+	@tools/setup gates
+	@$(MAKE) --no-print-directory $(BUILD)/.with-tests stage
+	@$(PYTHON) tests/gates/gates.py
+
+bench: $(BUILD)/build.ninja
+	@tools/setup bench
+	@$(MAKE) --no-print-directory stage
+	@ninja -C $(BUILD) --quiet benches
+	@$(PYTHON) bench/bench.py --n $(N) --soak $(SOAK) --name '$(NAME)' $(if $(HUMANEVAL),--humaneval '$(HUMANEVAL)')
+
+fuzz:
+	@tools/setup gates
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/gates/fuzz.sh
+
+docs: $(BUILD)/build.ninja
+	@tools/setup build
+	@tests/gates/docs.sh --write
+
+# A tree of its own for each install: the prefix is part of the programs.
+install:
+	@tools/setup build
+	@DESTDIR='$(DESTDIR)' tools/install '$(PREFIX)'
+
+clean:
+	rm -rf $(BUILD)
