@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The seams of the tests are linked, never switched: no installed file may hold one. And of the
+# library's own names only bj_* may be seen from outside.
+set -euo pipefail
+stage=${STAGE:?}
+status=0
+found=0
+
+while read -r file; do
+	found=$((found + 1))
+	if nm -a "$file" 2>/dev/null | grep -E ' (lab_|attack_|planted_|test_|__wrap_|fault_plan)' ||
+	   nm -aD "$file" 2>/dev/null | grep -E ' (lab_|attack_|planted_|test_|__wrap_|fault_plan)'; then
+		echo "symbols: $file holds symbols of the lab or the tests" >&2
+		status=1
+	fi
+	if strings -a "$file" | grep -E 'BELLJAR_(TEST|FAULT|SKIP|DISABLE|LAB|LAUNCH|REQUIRED)'; then
+		echo "symbols: $file reads a variable of the tests" >&2
+		status=1
+	fi
+done < <(find "$stage" -type f \( -perm -u+x -o -name '*.so*' -o -name '*.a' \))
+[ "$found" -ge 4 ] || { echo "symbols: only $found files below $stage" >&2; exit 1; }
+
+library=$(find "$stage" -name 'libbelljar.so*' -type f)
+[ -n "$library" ] || { echo "symbols: no libbelljar.so" >&2; exit 1; }
+if nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^bj_'; then
+	echo "symbols: $library exports more than bj_*" >&2
+	status=1
+fi
+launcher=$(find "$stage" -name belljar-launch -type f -perm -u+x)
+if readelf -d "$launcher" | grep NEEDED || readelf -l "$launcher" | grep INTERP; then
+	echo "symbols: $launcher is not static" >&2
+	status=1
+fi
+[ $status -ne 0 ] || echo "symbols: $found files"
+exit $status
