@@ -13,7 +13,7 @@
 
 enum field_id {
 #define NUMBER(id, ...) FIELD_##id,
-#define LIST(id, ...) FIELD_##id,
+#define LIST(id, ...)	FIELD_##id,
 #include "policy/fields.def"
 #undef NUMBER
 #undef LIST
@@ -26,9 +26,9 @@ enum field_unit { UNIT_SIZE, UNIT_TIME, UNIT_COUNT, UNIT_MILLI, UNIT_LIST };
 #define CEILING_CPUS UINT64_MAX
 
 struct field {
-	const char *name;   /* as in JSON: "keep_output" */
+	const char *name; /* as in JSON: "keep_output" */
 	enum field_unit unit;
-	bool ceiling_only;  /* LIST: only the operator's file may set it */
+	bool ceiling_only; /* LIST: only the operator's file may set it */
 	uint64_t standard, min, max, ceiling;
 	enum layer_id layer;
 	const char *metavar;
@@ -43,24 +43,36 @@ enum field_id field_by_name(const char *name);
 /* Where a value came from. */
 enum policy_origin { FROM_BUILTIN, FROM_FILE, FROM_PROFILE, FROM_OPTION, POLICY_ORIGIN_COUNT };
 
+struct policy_file; /* what a policy file says: policy_file.h */
+
 struct policy {
-	uint64_t number[FIELD_COUNT];   /* UNIT_LIST rows: unused */
-	char **list[FIELD_COUNT];       /* NULL-terminated, or NULL: empty */
+	uint64_t number[FIELD_COUNT]; /* UNIT_LIST rows: unused */
+	char **list[FIELD_COUNT];     /* NULL-terminated, or NULL: empty */
 	enum policy_origin origin[FIELD_COUNT];
-	char *origin_name[FIELD_COUNT]; /* file path or profile name, or NULL */
+	char *origin_name[FIELD_COUNT]; /* file path, profile name or option; NULL: built-in */
+	struct policy_file *file;	/* the user's file, for its profiles, or NULL */
 };
 
 void policy_init(struct policy *policy); /* the built-in profile `agent` */
 void policy_free(struct policy *policy);
 int policy_copy(struct policy *ret, const struct policy *from, struct bj_error *err);
 
-/* "64m", "10s", "0.5": range-checked; `where` names the source in messages ("--memory"). */
+/*
+ * A value is option, else profile, else user file, else built-in, in whatever order the next three
+ * are called; only that policy_load() must come before policy_profile() for its profiles to be
+ * found. A second file or profile takes the place of the first. On failure `policy` is as it was.
+ */
+
+/*
+ * "64m", "10s", "0.5": range-checked; `where` names the source in messages ("--memory"). Lists are
+ * refused: only a policy file may name what is to be accepted as missing.
+ */
 int policy_set(struct policy *policy, enum field_id id, const char *value, const char *where,
 	       struct bj_error *err);
 
 /* The user's file (`path` NULL: $XDG_CONFIG_HOME/belljar/policy.json where it exists). */
 int policy_load(struct policy *policy, const char *path, struct bj_error *err);
-/* A named profile: built-in `agent`, or one of the policy files' "profiles". */
+/* A named profile: built-in `agent`, one of the loaded file's "profiles", or of the operator's. */
 int policy_profile(struct policy *policy, const char *name, struct bj_error *err);
 
 /* The ceiling: built-in, then BELLJAR's /etc/belljar/policy.json over it. */
@@ -76,5 +88,15 @@ uint32_t policy_accept_missing(const struct policy *policy);
 
 /* "256m", "10s", "0.5", "64": how people write the value. Returns `text`. */
 const char *policy_format(enum field_unit unit, uint64_t value, char text[32]);
+
+/*
+ * Where the value came from, for people: "built-in", a file's path, "profile research",
+ * "--memory". Fit for a terminal. Returns `out`, of `size` bytes (TEXT_PATH_SIZE is enough).
+ */
+const char *policy_origin_text(const struct policy *policy, enum field_id id, char *out,
+			       size_t size);
+
+/* The JSON Schema of a user's policy file, or of the operator's. The caller frees it. */
+int policy_schema(bool operator_file, char **ret_json, struct bj_error *err);
 
 #endif
