@@ -58,19 +58,19 @@ $(BUILD)/.with-tests: $(BUILD)/build.ninja
 test: $(BUILD)/.with-tests
 	@tools/setup test
 	@$(MAKE) --no-print-directory stage
-	@$(PYTHON) tests/gates/test.py
+	@$(PYTHON) -B tests/gates/test.py
 
 gates:
 	@[ "$$(id -u)" -eq 0 ] || { echo 'make gates: needs root (cgroups, QEMU images, other users)' >&2; exit 1; }
 	@tools/setup gates
 	@$(MAKE) --no-print-directory $(BUILD)/.with-tests stage
-	@$(PYTHON) tests/gates/gates.py
+	@$(PYTHON) -B tests/gates/gates.py
 
 bench: $(BUILD)/build.ninja
 	@tools/setup bench
 	@$(MAKE) --no-print-directory stage
 	@ninja -C $(BUILD) --quiet benches
-	@$(PYTHON) bench/bench.py --n $(N) --soak $(SOAK) --name '$(NAME)' $(if $(HUMANEVAL),--humaneval '$(HUMANEVAL)')
+	@$(PYTHON) -B bench/bench.py --n $(N) --soak $(SOAK) --name '$(NAME)' $(if $(HUMANEVAL),--humaneval '$(HUMANEVAL)')
 
 fuzz:
 	@tools/setup gates

@@ -4,4 +4,4 @@
 # long one.
 set -euo pipefail
 ninja -C "${BUILD:?}" --quiet benches
-exec /usr/bin/python3 bench/bench.py --only soak --soak 600 --out "$BUILD/gates/soak.json"
+exec /usr/bin/python3 bench/bench.py --only soak --strict --soak 600 --out "$BUILD/gates/soak.json"
