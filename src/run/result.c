@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the launcher's report to the result: check, judge, copy. The launcher is trusted but may
+ * have been killed at any instruction, so the report is copied once and every number of it is
+ * looked at. Nothing is bent into range: a report that cannot be is `sandbox_error`.
+ */
+#include "run/result.h"
+
+#include "base/cleanup.h"
+#include "run/explain.h"
+#include "run/hints.h"
+#include "run/report_check.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define NS_PER_MS 1000000.0
+
+/* ---- Judging ----------------------------------------------------------------------------- */
+
+/* What each end means; END_STATUS and END_FAULT are looked at more closely. */
+static const struct {
+	enum bj_outcome outcome;
+	uint32_t limits;
+} by_end[] = {
+	[END_NONE] = {BJ_SANDBOX_ERROR, 0},
+	[END_STATUS] = {BJ_EXITED, 0},
+	[END_TIME] = {BJ_TIME_LIMIT, LIMIT_BIT(LIMIT_TIME)},
+	[END_CPU] = {BJ_CPU_LIMIT, LIMIT_BIT(LIMIT_CPU)},
+	[END_MEMORY] = {BJ_MEMORY_LIMIT, LIMIT_BIT(LIMIT_MEMORY)},
+	[END_TASKS] = {BJ_SIGNALED, LIMIT_BIT(LIMIT_TASKS)},
+	[END_OUTPUT] = {BJ_OUTPUT_LIMIT, LIMIT_BIT(LIMIT_OUTPUT)},
+	[END_CANCEL] = {BJ_CANCELLED, 0},
+	[END_EXEC] = {BJ_NOT_STARTED, 0},
+	[END_FAULT] = {BJ_SANDBOX_ERROR, 0},
+};
+_Static_assert(ARRAY_SIZE(by_end) == END_COUNT, "a row for each end");
+
+static const struct {
+	int status; /* of `belljar run`; -1: depends on the program */
+	enum retry retry;
+} by_outcome[] = {
+	[BJ_EXITED] = {-1, RETRY_CHANGE},	   [BJ_SIGNALED] = {-1, RETRY_CHANGE},
+	[BJ_TIME_LIMIT] = {124, RETRY_CHANGE},	   [BJ_CPU_LIMIT] = {124, RETRY_CHANGE},
+	[BJ_MEMORY_LIMIT] = {137, RETRY_CHANGE},   [BJ_OUTPUT_LIMIT] = {123, RETRY_CHANGE},
+	[BJ_CANCELLED] = {130, RETRY_SAME}, /* the command knows which signal it was */
+	[BJ_OUTCOME_REFUSED] = {125, RETRY_NEVER}, [BJ_NOT_STARTED] = {126, RETRY_CHANGE},
+	[BJ_SANDBOX_ERROR] = {125, RETRY_SAME},
+};
+_Static_assert(ARRAY_SIZE(by_outcome) == BJ_OUTCOME_COUNT, "a row for each outcome");
+
+/*
+ * RLIMIT_CPU, soft = hard, kills by SIGKILL; by SIGXCPU where the program lowered its own soft
+ * limit. Either only counts when that much was used: a program may send itself any signal.
+ */
+static bool ran_out_of_cpu(int sig, const struct report *r, const struct result_input *in)
+{
+	if (sig != SIGXCPU && sig != SIGKILL)
+		return false;
+	if (r->usage_by == 0 || !in->policy)
+		return sig == SIGXCPU;
+	return r->cpu_ns / 1000000 >= in->policy->number[FIELD_cpu_time];
+}
+
+/* What the end of the program's first process means, where that ended the run. */
+static void judge_status(struct verdict *v, const struct report *r, const struct result_input *in)
+{
+	if (WIFEXITED(r->wait_status)) {
+		v->exit_code = WEXITSTATUS(r->wait_status);
+		return;
+	}
+	int sig = WTERMSIG(r->wait_status);
+	if (sig == SIGKILL && r->oom_kills > 0) {
+		v->outcome = BJ_MEMORY_LIMIT;
+	} else if (ran_out_of_cpu(sig, r, in)) {
+		v->outcome = BJ_CPU_LIMIT;
+		v->limits |= LIMIT_BIT(LIMIT_CPU);
+	} else {
+		v->outcome = BJ_SIGNALED;
+		v->signal = sig;
+	}
+}
+
+static enum bj_outcome outcome_of_code(enum bj_code code)
+{
+	switch (code) {
+	case BJ_INVALID:
+	case BJ_REFUSED:
+	case BJ_UNSUPPORTED:
+		return BJ_OUTCOME_REFUSED;
+	case BJ_EXEC:
+		return BJ_NOT_STARTED;
+	case BJ_OK:
+	case BJ_SETUP:
+	case BJ_INTERNAL:
+	default:
+		return BJ_SANDBOX_ERROR;
+	}
+}
+
+/* A fault before the start may be a refusal. After it, and a bad plan, are our own fault. */
+static enum bj_outcome outcome_of_fault(const struct fault *fault, bool started)
+{
+	if (started || fault->code == BJ_INVALID)
+		return BJ_SANDBOX_ERROR;
+	return outcome_of_code(fault->code);
+}
+
+static int status_of(const struct verdict *v, int os_error)
+{
+	if (v->outcome == BJ_EXITED)
+		return v->exit_code;
+	if (v->outcome == BJ_SIGNALED)
+		return 128 + v->signal;
+	if (v->outcome == BJ_NOT_STARTED)
+		return os_error == ENOENT ? 127 : 126;
+	return by_outcome[v->outcome].status;
+}
+
+static void finish(struct verdict *v, int os_error)
+{
+	v->status = status_of(v, os_error);
+	v->retry = by_outcome[v->outcome].retry;
+	if (v->outcome == BJ_EXITED && v->exit_code == 0)
+		v->retry = RETRY_NOT_NEEDED;
+	/* Set-up that was killed for memory will be killed again. */
+	if (v->outcome == BJ_SANDBOX_ERROR && !v->started && (v->limits & LIMIT_BIT(LIMIT_MEMORY)))
+		v->retry = RETRY_CHANGE;
+}
+
+static uint32_t touched(const struct report *r)
+{
+	uint32_t limits = 0;
+	if (r->oom_kills > 0)
+		limits |= LIMIT_BIT(LIMIT_MEMORY);
+	if (r->tasks_denied > 0 && r->tasks_denied != UINT64_MAX)
+		limits |= LIMIT_BIT(LIMIT_TASKS);
+	if (r->disk_full)
+		limits |= LIMIT_BIT(LIMIT_DISK);
+	return limits;
+}
+
+/* Ends that only a program which was let go can have. */
+static bool needs_start(uint32_t end)
+{
+	return end >= END_STATUS && end <= END_OUTPUT;
+}
+
+/*
+ * The decision. Our own kill first, then the kernel's events, then the status; never the number
+ * 137 alone.
+ *
+ *   phase      end      and                              outcome
+ *   not DONE   any                                       sandbox_error (the launcher died)
+ *   DONE       STATUS   exited N                         exited N
+ *              STATUS   SIGKILL, oom_kills > 0           memory_limit
+ *              STATUS   SIGXCPU or SIGKILL, CPU used up  cpu_limit
+ *              STATUS   any other signal                 signaled
+ *              TIME CPU MEMORY OUTPUT                    time_limit … output_limit
+ *              TASKS                                     signaled, limits_hit tasks
+ *              the above, but never let go               sandbox_error
+ *              CANCEL                                    cancelled
+ *              EXEC                                      not_started
+ *              FAULT    UNSUPPORTED, REFUSED, no start   refused
+ *              FAULT    EXEC, no start                   not_started
+ *              FAULT    else                             sandbox_error
+ *
+ * SIGKILL sent by the program to itself after one of its children was killed for memory looks like
+ * the second row: the kernel does not say whom its OOM killer took.
+ */
+struct verdict verdict(const struct report *r, const struct result_input *in)
+{
+	struct verdict v = {
+		.outcome = BJ_SANDBOX_ERROR,
+		.started = report_started(r),
+		.exit_code = -1,
+		.limits = touched(r),
+	};
+	if (r->phase != PHASE_DONE || (needs_start(r->end) && !v.started)) {
+		finish(&v, 0);
+		return v;
+	}
+	v.outcome = by_end[r->end].outcome;
+	v.limits |= by_end[r->end].limits;
+	if (r->end == END_STATUS)
+		judge_status(&v, r, in);
+	else if (r->end == END_TASKS)
+		v.signal = SIGKILL;
+	else if (r->end == END_FAULT)
+		v.outcome = outcome_of_fault(&r->fault, v.started);
+	finish(&v, r->fault.os);
+	return v;
+}
+
+/* ---- Building ---------------------------------------------------------------------------- */
+
+static void free_files(struct bj_result *res)
+{
+	for (size_t i = 0; i < res->file_count; i++)
+		free(res->files[i].path);
+	free(res->files);
+}
+
+void result_free(struct bj_result *res)
+{
+	if (!res)
+		return;
+	kept_free(&res->stream[0]);
+	kept_free(&res->stream[1]);
+	free_files(res);
+	free(res->hint);
+	if (res->cache)
+		free(res->cache->json);
+	free(res->cache);
+	free(res);
+}
+
+static void cleanup_result(struct bj_result **res)
+{
+	result_free(*res);
+}
+
+#define auto_result __attribute__((cleanup(cleanup_result)))
+
+static int no_memory(struct bj_error *err)
+{
+	return fail(err, BJ_INTERNAL, "no memory for the result");
+}
+
+static int copy_files(struct bj_result *res, const struct result_input *in, struct bj_error *err)
+{
+	if (in->file_count == 0)
+		return 0;
+	res->files = calloc(in->file_count, sizeof(*res->files));
+	if (!res->files)
+		return no_memory(err);
+	for (size_t i = 0; i < in->file_count; i++) {
+		res->files[i] = in->files[i];
+		res->files[i].path = strdup(in->files[i].path);
+		if (!res->files[i].path)
+			return no_memory(err);
+		res->file_count = i + 1;
+	}
+	return 0;
+}
+
+static struct bj_result *result_new(const struct result_input *in, struct bj_error *err)
+{
+	auto_result struct bj_result *res = calloc(1, sizeof(*res));
+	if (!res || !(res->cache = calloc(1, sizeof(*res->cache)))) {
+		(void)no_memory(err);
+		return NULL;
+	}
+	if (in->run_id)
+		(void)snprintf(res->run_id, sizeof(res->run_id), "%s", in->run_id);
+	make_line(res->run_id);
+	res->usage.by = "none";
+	res->stream[0].utf8 = res->stream[1].utf8 = true;
+	for (size_t i = 0; i < STAGE_COUNT; i++)
+		res->stage_ms[i] = -1;
+	if (copy_files(res, in, err) < 0)
+		return NULL;
+	return TAKE_PTR(res);
+}
+
+static int finish_result(struct bj_result **res, const struct report *report,
+			 const struct result_input *in, struct bj_result **ret,
+			 struct bj_error *err)
+{
+	make_line((*res)->error.layer);
+	make_line((*res)->error.message);
+	make_line((*res)->error.hint);
+	(*res)->hint = hint_make(*res, report, in);
+	if (!(*res)->hint)
+		return no_memory(err);
+	*ret = TAKE_PTR(*res);
+	return 0;
+}
+
+static void take_usage(struct bj_result *res, const struct report *r)
+{
+	static const char *const by[] = {"none", "cgroup", "monitor"};
+	res->usage = (struct bj_usage){
+		.wall_ms = (double)r->wall_ns / NS_PER_MS,
+		.cpu_ms = (double)r->cpu_ns / NS_PER_MS,
+		.memory_peak_bytes = r->memory_peak,
+		.tasks_peak = r->tasks_peak,
+		.by = by[r->usage_by],
+	};
+}
+
+static void take_counts(struct bj_result *res, const struct report *r)
+{
+	res->counted = r->phase == PHASE_DONE;
+	if (!res->counted)
+		return;
+	res->left_processes = r->left_processes;
+	res->left_mounts = r->left_mounts;
+	res->left_cgroups = r->left_cgroups;
+	res->left_files = r->left_files;
+}
+
+static void take_stages(struct bj_result *res, const struct report *r,
+			const struct result_input *in)
+{
+	uint64_t begin = in->begin_ns ? in->begin_ns : r->stage_ns[STAGE_ENTER];
+	for (size_t i = 0; i < STAGE_COUNT; i++)
+		if (r->stage_ns[i] != 0 && r->stage_ns[i] >= begin)
+			res->stage_ms[i] = (double)(r->stage_ns[i] - begin) / NS_PER_MS;
+}
+
+/* Where nothing was let go the rows are what was proven so far. */
+static void take_layers(struct bj_result *res, const struct report *r)
+{
+	for (size_t i = 0; i < LAYER_COUNT; i++) {
+		struct result_layer *row = &res->layer[i];
+		if (r->layer[i].missing)
+			row->state = STATE_ACCEPTED_MISSING;
+		else if (r->layer[i].required && r->layer[i].proof != PROOF_NONE)
+			row->state = STATE_PROVEN;
+		row->by = r->layer[i].proof;
+		memcpy(row->note, r->layer[i].note, sizeof(row->note));
+		make_line(row->note);
+	}
+}
+
+static void sandbox_error(struct bj_result *res, bool started)
+{
+	uint32_t limits = res->verdict.limits;
+	res->verdict = (struct verdict){
+		.outcome = BJ_SANDBOX_ERROR, .started = started, .exit_code = -1, .limits = limits};
+	finish(&res->verdict, 0);
+}
+
+/* The kept bytes, as far as the numbers about them can be. */
+static int take_output(struct bj_result *res, const struct report *r, const uint8_t *kept,
+		       struct bj_error *err)
+{
+	bool ended_by_kill = r->end != END_STATUS || r->phase != PHASE_DONE;
+	for (size_t i = 0; i < 2; i++)
+		if (kept_take(kept + i * r->keep_bytes, r->keep_bytes, &r->stream[i], ended_by_kill,
+			      &res->stream[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static bool output_possible(const struct report *r, size_t size)
+{
+	if (size < sizeof(*r) || r->keep_bytes > (size - sizeof(*r)) / 2)
+		return false;
+	return kept_possible(r->keep_bytes, &r->stream[0], r->inflight) &&
+	       kept_possible(r->keep_bytes, &r->stream[1], r->inflight);
+}
+
+/* Why the launcher's word is no result, for a report that can be. */
+static void explain_end(struct bj_result *res, const struct report *r,
+			const struct result_input *in)
+{
+	struct bj_error *error = &res->error;
+	if (r->end == END_FAULT || r->end == END_EXEC) {
+		fault_explain(&r->fault, in->program, error);
+	} else if (r->phase != PHASE_DONE) {
+		(void)fail(error, BJ_INTERNAL, "the launcher died %s",
+			   res->verdict.started ? "while the program ran" : "during set-up");
+		(void)fail_hint(error,
+				"Something on this host killed it: look at the kernel's log for "
+				"its OOM killer, and try again.");
+	} else {
+		(void)fail(error, BJ_INTERNAL, "the run ended before the program was let go");
+		(void)fail_hint(error,
+				"If it happens again, ask for more `memory` and `time`: set-up "
+				"counts too.");
+	}
+	if (!res->verdict.started && r->oom_kills > 0)
+		(void)fail_hint(error,
+				"Set-up itself ran into the run's memory limit: ask for more "
+				"`memory`, or copy in less.");
+}
+
+/* Judges a report whose numbers can all be. */
+static void judge(struct bj_result *res, const struct report *r, const struct result_input *in)
+{
+	res->verdict = verdict(r, in);
+	take_usage(res, r);
+	take_counts(res, r);
+	take_stages(res, r, in);
+	take_layers(res, r);
+	enum layer_id bare =
+		res->verdict.started ? report_unproven(r, in->required, in->missing) : LAYER_COUNT;
+	if (bare != LAYER_COUNT) {
+		sandbox_error(res, true);
+		(void)fail(&res->error, BJ_SETUP,
+			   "layer %s: the program was let go without its proof", layers[bare].name);
+		(void)fail_layer(&res->error, layers[bare].name);
+		return;
+	}
+	enum bj_outcome outcome = res->verdict.outcome;
+	if (outcome == BJ_SANDBOX_ERROR || outcome == BJ_OUTCOME_REFUSED ||
+	    outcome == BJ_NOT_STARTED)
+		explain_end(res, r, in);
+}
+
+int result_from_report(const void *memory, size_t size, const struct result_input *in,
+		       struct bj_result **ret, struct bj_error *err)
+{
+	auto_result struct bj_result *res = result_new(in, err);
+	if (!res)
+		return -1;
+	struct report r = {0};
+	if (size >= sizeof(r))
+		memcpy(&r, memory, sizeof(r));
+	bool written = r.magic == REPORT_MAGIC && r.size == sizeof(r);
+	if (!written) {
+		/* An untouched report is a launcher that did nothing; of another, assume the worst.
+		 */
+		sandbox_error(res, r.magic != 0);
+		(void)fail(&res->error, BJ_INTERNAL, "the launcher left no report");
+		return finish_result(&res, NULL, in, ret, err);
+	}
+	bool output = output_possible(&r, size);
+	if (output && take_output(res, &r, (const uint8_t *)memory + sizeof(r), err) < 0)
+		return -1;
+	const char *what = output ? report_impossible(&r) : "output that cannot be";
+	if (what) {
+		sandbox_error(res, r.phase != PHASE_NOTHING && r.phase != PHASE_SETUP);
+		(void)fail(&res->error, BJ_INTERNAL, "the launcher's report is damaged: it has %s",
+			   what);
+		return finish_result(&res, NULL, in, ret, err);
+	}
+	judge(res, &r, in);
+	return finish_result(&res, &r, in, ret, err);
+}
+
+int result_from_error(const struct bj_error *why, const struct result_input *in,
+		      struct bj_result **ret, struct bj_error *err)
+{
+	auto_result struct bj_result *res = result_new(in, err);
+	if (!res)
+		return -1;
+	res->verdict.exit_code = -1;
+	res->counted = true; /* nothing was made, nothing is left */
+	if (in->cancelled) {
+		res->verdict.outcome = BJ_CANCELLED;
+	} else if (why) {
+		res->error = *why;
+		res->verdict.outcome = outcome_of_code(why->code);
+	} else {
+		res->verdict.outcome = BJ_SANDBOX_ERROR;
+		(void)fail(&res->error, BJ_INTERNAL, "the run ended before it began");
+	}
+	finish(&res->verdict, res->error.os_error);
+	/* A wrong request can be put right; what a rule or this host refuses cannot. */
+	if (res->error.code == BJ_INVALID)
+		res->verdict.retry = RETRY_CHANGE;
+	return finish_result(&res, NULL, in, ret, err);
+}
