@@ -4,5 +4,5 @@
 set -euo pipefail
 tree=${BUILD:?}/gate-clang
 [ -e "$tree/compile_commands.json" ] || "$(dirname "$0")/build.sh" clang
-find src bench -name '*.c' -print0 |
+find src -name '*.c' -print0 |
 	xargs -0 -P "$(nproc)" -n 4 clang-tidy --quiet --warnings-as-errors='*' -p "$tree"
