@@ -135,8 +135,7 @@ static int build(struct collect *c, int from, const char *name, const struct pla
 	if (make_directory(temp.dir_fd, temp.name, err) < 0)
 		return -1;
 	int result = merge(c, TAKE_FD(source), name, &temp, &why);
-	if (result == 0 &&
-	    renameat2(temp.dir_fd, temp.name, place->dir_fd, place->name, RENAME_NOREPLACE) < 0)
+	if (result == 0 && renameat(temp.dir_fd, temp.name, place->dir_fd, place->name) < 0)
 		result = fail_errno(&why, BJ_INVALID, "deliver %s", show(name).text);
 	if (result == 0)
 		return 0;

@@ -74,8 +74,12 @@ CHILD_CODE static int copy_bytes(struct source *from, int to, uint64_t bytes)
 
 CHILD_CODE static int make_directory(int dir_fd, const char *name)
 {
-	if (mkdirat(dir_fd, name, 0755) < 0)
-		return errno == EEXIST ? 0 : -1;
+	if (mkdirat(dir_fd, name, 0755) < 0) {
+		if (errno != EEXIST)
+			return -1;
+		int fd = open_beneath(dir_fd, name, OPEN_LOOK | O_DIRECTORY, 0, BENEATH);
+		return fd < 0 ? -1 : close(fd);
+	}
 	/* Whatever umask init was started with. */
 	return fchmodat(dir_fd, name, 0755, 0);
 }

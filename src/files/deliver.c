@@ -20,13 +20,18 @@
 
 #define COPY_BUFFER (128 * 1024)
 
-/* Writing past RLIMIT_FSIZE would be answered with a signal to the caller's process. */
-static uint64_t size_limit(void)
+int write_limited(int fd, const void *data, size_t size)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-		return UINT64_MAX;
-	return limit.rlim_cur;
+	off_t at = lseek(fd, 0, SEEK_CUR);
+	if (at < 0 || getrlimit(RLIMIT_FSIZE, &limit) < 0)
+		return -1;
+	if (limit.rlim_cur != RLIM_INFINITY &&
+	    ((uint64_t)at > limit.rlim_cur || size > limit.rlim_cur - (uint64_t)at)) {
+		errno = EFBIG;
+		return -1;
+	}
+	return write_whole(fd, data, size);
 }
 
 static int too_large(const char *path, uint64_t most, struct bj_error *err)
@@ -44,7 +49,10 @@ int copy_counted(int from, int to, uint64_t most, bool hash, const char *path, s
 	if (!buffer)
 		return fail_errno(err, BJ_INTERNAL, "copy %s", show(path).text);
 	struct copied copied = {0};
-	uint64_t limit = size_limit();
+	struct stat st;
+	/* An early answer for what says that it is too large; the count below is what decides. */
+	if (fstat(from, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size > most)
+		return too_large(path, most, err);
 	SHA2_CTX sha;
 	SHA256Init(&sha);
 	for (;;) {
@@ -58,8 +66,7 @@ int copy_counted(int from, int to, uint64_t most, bool hash, const char *path, s
 		uint64_t size = (uint64_t)n;
 		if (size > most - copied.bytes)
 			return too_large(path, most, err);
-		errno = EFBIG;
-		if (size > limit - copied.bytes || write_whole(to, buffer, (size_t)n) < 0)
+		if (write_limited(to, buffer, size) < 0)
 			return fail_errno(err, BJ_INTERNAL, "write the copy of %s",
 					  show(path).text);
 		if (hash)
@@ -81,20 +88,29 @@ int temp_name(char name[TEMP_SIZE], struct bj_error *err)
 	return 0;
 }
 
-int make_directory(int dir_fd, const char *name, struct bj_error *err)
+/* Whatever the umask, or nothing could be put into it. */
+static int open_to_owner(int dir_fd, const char *name)
 {
 	struct stat st;
 	char self[32];
-	if (mkdirat(dir_fd, name, 0755) < 0)
-		return fail_errno(err, BJ_INTERNAL, "make directory %s", show(name).text);
 	auto_close int fd = open_beneath(dir_fd, name, OPEN_LOOK | O_DIRECTORY, 0, BENEATH_HOST);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail_errno(err, BJ_INTERNAL, "open directory %s", show(name).text);
+		return -1;
 	if ((st.st_mode & 0700) == 0700)
 		return 0;
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	if (chmod(self, (st.st_mode & 07777) | 0700) < 0)
-		return fail_errno(err, BJ_INTERNAL, "open directory %s", show(name).text);
+	return chmod(self, (st.st_mode & 07777) | 0700);
+}
+
+int make_directory(int dir_fd, const char *name, struct bj_error *err)
+{
+	if (mkdirat(dir_fd, name, 0755) < 0)
+		return fail_errno(err, BJ_INVALID, "make directory %s", show(name).text);
+	if (open_to_owner(dir_fd, name) < 0) {
+		(void)fail_errno(err, BJ_INTERNAL, "open directory %s", show(name).text);
+		(void)unlinkat(dir_fd, name, AT_REMOVEDIR);
+		return -1;
+	}
 	return 0;
 }
 
@@ -114,16 +130,10 @@ int place_check(int dir_fd, const char *name, struct bj_error *err)
 						  : "Give another path, or remove it.");
 }
 
-/* The file is made with its last mode, so that the umask and default ACLs decide, not we. */
-static int write_temp(int dir_fd, const char *temp, int from, mode_t mode, uint64_t most,
-		      const char *path, struct copied *ret, struct bj_error *err)
+static int write_temp(int from, int temp_fd, uint64_t most, const char *path, struct copied *ret,
+		      struct bj_error *err)
 {
-	auto_close int to =
-		openat(dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       mode & 0100 ? 0755 : 0644);
-	if (to < 0)
-		return fail_errno(err, BJ_INVALID, "write beside the destination of %s",
-				  show(path).text);
+	auto_close int to = temp_fd;
 	if (copy_counted(from, to, most, true, path, ret, err) < 0)
 		return -1;
 	/* NFS and quotas may report a failed write only here. */
@@ -139,8 +149,14 @@ int deliver_file(int dir_fd, const char *name, int from, mode_t mode, uint64_t m
 	struct copied copied;
 	if (temp_name(temp, err) < 0)
 		return -1;
+	/* Made with its last mode, so that the umask and default ACLs decide, not we. */
+	int to = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			mode & 0100 ? 0755 : 0644);
+	if (to < 0)
+		return fail_errno(err, BJ_INVALID, "write beside the destination of %s",
+				  show(path).text);
 	struct bj_error why;
-	int result = write_temp(dir_fd, temp, from, mode, most, path, &copied, &why);
+	int result = write_temp(from, to, most, path, &copied, &why);
 	/* In the list first: what follows the rename must not fail. */
 	size_t before = list->count;
 	if (result == 0)

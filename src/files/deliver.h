@@ -17,6 +17,9 @@ struct copied {
 	char sha256[65];
 };
 
+/* write of all, but what RLIMIT_FSIZE forbids is EFBIG and not a signal to the caller's process. */
+int write_limited(int fd, const void *data, size_t size);
+
 /*
  * Copies what is left of `from` to `to`, counting: more than `most` bytes is an error, whatever
  * the file's size was said to be. `sha256` stays empty unless `hash`. `path` is for messages.

@@ -7,7 +7,6 @@
 #include "files/tree.h"
 
 #include "base/cleanup.h"
-#include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +35,8 @@ static int add_head(const struct pack *pack, uint32_t mode, const char *path, of
 	if (entry.path_size > FILES_NAME_MAX)
 		return fail(err, BJ_INVALID, "%s: path too long", show(path).text);
 	*ret_at = lseek(pack->fd, 0, SEEK_CUR);
-	if (*ret_at < 0 || write_whole(pack->fd, &entry, sizeof(entry)) < 0 ||
-	    write_whole(pack->fd, path, entry.path_size) < 0)
+	if (*ret_at < 0 || write_limited(pack->fd, &entry, sizeof(entry)) < 0 ||
+	    write_limited(pack->fd, path, entry.path_size) < 0)
 		return write_failed(pack, err);
 	return 0;
 }
@@ -115,7 +114,7 @@ int pack_directory(int dir_fd, const char *path, const struct files_caps *caps,
 	struct pack pack = {.fd = fd, .caps = caps, .path = path};
 	struct pack_head head = {0};
 	struct bj_error why;
-	if (fd < 0 || write_whole(fd, &head, sizeof(head)) < 0)
+	if (fd < 0 || write_limited(fd, &head, sizeof(head)) < 0)
 		return write_failed(&pack, err);
 	/* The tree takes its descriptor; the caller's stays the caller's. */
 	int dir = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
