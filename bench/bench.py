@@ -225,7 +225,7 @@ def bench_deadline(table, data, args):
     options = [*policy, "--time", "1s", "--cpus", "0.5", "--in", str(TOOLS / "hydra")]
     for _ in range(args.n):
         result, whole_ms = result_of(["--", "/workspace/hydra", "38"], None, options)
-        if result["outcome"] != "time_limit" or any(result["left_behind"].values()):
+        if result["outcome"] != "time_limit" or any((result["left_behind"] or {}).values()):
             raise RuntimeError(f"hydra: {result['outcome']}, left {result['left_behind']}")
         timings = result["timings_ms"]
         dead.append(span(timings, "end", "dead"))

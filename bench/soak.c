@@ -99,6 +99,7 @@ static void judge(const struct kind *kind, const struct bj_result *res)
 	}
 	if (!counts)
 		errx(1, "result without left_behind");
+	/* null where no launcher ran: nothing was made that could be left. */
 	json_object_foreach (counts, name, count) {
 		if (json_integer_value(count) != 0 && left++ < 5)
 			warnx("%s: %s left behind", kind->argv[0], name);

@@ -11,9 +11,10 @@ status=0
 if [ ! -e "$tree/build.ninja" ]; then
 	CC=clang ${MESON:-meson} setup "$tree" -Dfuzzers=true -Dtests=enabled -Db_lundef=false >/dev/null
 fi
-ninja -C "$tree" --quiet fuzzers
-fuzzers=$(find "$tree/tests/fuzz" -maxdepth 1 -type f -perm -u+x)
-[ -n "$fuzzers" ] || { echo 'fuzz: no fuzzer was built' >&2; exit 1; }
+fuzzers=$(ninja -C "$tree" -t targets all | sed -n 's|^\(tests/fuzz/fuzz_[a-z_]*\): c_LINKER.*|\1|p')
+[ -n "$fuzzers" ] || { echo 'fuzz: there is no fuzzer' >&2; exit 1; }
+# shellcheck disable=SC2086 # names without blanks
+ninja -C "$tree" --quiet $fuzzers
 
 fuzz_one() {
 	local fuzzer=$1 name seeds
@@ -30,6 +31,6 @@ fuzz_one() {
 }
 mkdir -p "$found"
 for fuzzer in $fuzzers; do
-	fuzz_one "$fuzzer" || status=1
+	fuzz_one "$tree/$fuzzer" || status=1
 done
 exit $status
