@@ -12,7 +12,10 @@ mount_files() {
 	$b mkdir -p /dev/pts /dev/shm /run/lock /run/vm/host
 	$b mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts /dev/pts
 	$b mount -t tmpfs -o nosuid,nodev,mode=1777 shm /dev/shm
-	$b ln -sf /proc/self/fd /dev/fd
+	$b ln -s /proc/self/fd /dev/fd
+	$b ln -s fd/0 /dev/stdin
+	$b ln -s fd/1 /dev/stdout
+	$b ln -s fd/2 /dev/stderr
 	$b mount --bind / /run/vm/host
 	$b mount -t tmpfs -o nosuid,nodev,mode=1777 tmp /tmp
 	$b echo "$VM_SHARE" | while read -r dir; do
