@@ -254,6 +254,8 @@ static int unknown_profile(const char *name, const struct policy_file *user,
 			const char *other = files[f]->profiles[i].name;
 			if (used + strlen(other) + 8 > sizeof(known))
 				break;
+			if (f > 0 && policy_file_profile(files[0], other))
+				continue;
 			used += (size_t)snprintf(known + used, sizeof(known) - used, ", %s", other);
 		}
 	}

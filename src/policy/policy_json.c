@@ -318,12 +318,18 @@ static int decode_items(struct decoder *d, enum field_id id, const json_t *array
 	return 0;
 }
 
+/* Some lists are the operator's alone, and no profile's. */
+static bool may_set(const struct decoder *d, enum field_id id, bool in_profile)
+{
+	return !policy_fields[id].ceiling_only || (d->kind == FILE_OF_OPERATOR && !in_profile);
+}
+
 static int decode_list(struct decoder *d, enum field_id id, size_t key_at, const json_t *value,
 		       bool in_profile, struct overlay *overlay, struct bj_error *err)
 {
 	const char *name = policy_fields[id].name;
 
-	if (policy_fields[id].ceiling_only && (d->kind != FILE_OF_OPERATOR || in_profile)) {
+	if (!may_set(d, id, in_profile)) {
 		(void)wrong(d, key_at, name,
 			    "only the operator may set it, at the top of " OPERATOR_FILE, err);
 		if (err)
@@ -346,7 +352,8 @@ static enum field_id exact_field(const char *key)
 	return id != FIELD_COUNT && strcmp(policy_fields[id].name, key) == 0 ? id : FIELD_COUNT;
 }
 
-static int unknown_key(const struct decoder *d, size_t at, const char *key, struct bj_error *err)
+static int unknown_key(const struct decoder *d, size_t at, const char *key, bool in_profile,
+		       struct bj_error *err)
 {
 	char where[WHERE_SIZE], shown[TEXT_VALUE_SIZE], known[400];
 	enum field_id meant = field_by_name(key);
@@ -357,10 +364,13 @@ static int unknown_key(const struct decoder *d, size_t at, const char *key, stru
 	if (meant != FIELD_COUNT)
 		return fail_hint(err, "in a policy file it is spelled %s",
 				 policy_fields[meant].name);
-	for (int id = 0; id < FIELD_COUNT && used < sizeof(known); id++)
+	for (int id = 0; id < FIELD_COUNT && used < sizeof(known); id++) {
+		if (!may_set(d, (enum field_id)id, in_profile))
+			continue;
 		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", id ? ", " : "",
 					 policy_fields[id].name);
-	return fail_hint(err, "keys: %s; and profiles", known);
+	}
+	return fail_hint(err, "keys: %s%s", known, in_profile ? "" : ", profiles");
 }
 
 static int decode_field(struct decoder *d, const char *key, size_t key_at, const json_t *value,
@@ -369,7 +379,7 @@ static int decode_field(struct decoder *d, const char *key, size_t key_at, const
 	enum field_id id = exact_field(key);
 
 	if (id == FIELD_COUNT)
-		return unknown_key(d, key_at, key, err);
+		return unknown_key(d, key_at, key, in_profile, err);
 	overlay->has[id] = true;
 	if (policy_fields[id].unit == UNIT_LIST)
 		return decode_list(d, id, key_at, value, in_profile, overlay, err);
