@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `belljar run` */
+#include "cli/run.h"
+
+#include "base/cleanup.h"
+#include "cli/say.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void cleanup_request(struct bj_request **req)
+{
+	bj_request_free(*req);
+}
+
+static void cleanup_result(struct bj_result **res)
+{
+	bj_result_free(*res);
+}
+
+#define auto_request __attribute__((cleanup(cleanup_request)))
+#define auto_result  __attribute__((cleanup(cleanup_result)))
+
+/* What stands before the colon: "time limit", "exit 3", "signal 11". */
+static const char *word_for(const struct bj_result *res, char *text, size_t size)
+{
+	enum bj_outcome outcome = bj_result_outcome(res);
+	if (outcome == BJ_EXITED)
+		(void)snprintf(text, size, "exit %d", bj_result_exit_code(res));
+	else if (outcome == BJ_SIGNALED)
+		(void)snprintf(text, size, "signal %d", bj_result_signal(res));
+	else
+		(void)snprintf(text, size, "%s", bj_outcome_name(outcome));
+	for (char *c = text; *c; c++)
+		if (*c == '_')
+			*c = ' ';
+	return text;
+}
+
+static void say_ending(const struct bj_result *res)
+{
+	const char *hint = bj_result_hint(res);
+	bool plain = bj_result_outcome(res) == BJ_EXITED && bj_result_exit_code(res) == 0;
+	char word[32];
+	if (plain && hint[0])
+		say_line(NULL, hint); /* a limit was touched, or not all could be copied out */
+	else if (!plain)
+		say_line(word_for(res, word, sizeof(word)), hint);
+}
+
+/* What a run that was cancelled ends with, and why. */
+static int cancelled_status(const struct pass *pass, int sig, const struct bj_result *res)
+{
+	if (pass->error == EPIPE || pass->error == EBADF)
+		return STATUS_SIGNAL + SIGPIPE;
+	if (pass->error)
+		return STATUS_REFUSED;
+	return sig ? STATUS_SIGNAL + sig : bj_result_status(res);
+}
+
+static int report(const struct invocation *invocation, const struct bj_result *res,
+		  const struct pass *pass, int sig)
+{
+	int status = bj_result_status(res);
+	bool cancelled = bj_result_outcome(res) == BJ_CANCELLED;
+	if (cancelled)
+		status = cancelled_status(pass, sig, res);
+	if (option_given(invocation, OPT_RECEIPT))
+		receipt_print(res);
+	if (invocation->json) {
+		(void)puts(bj_result_json(res));
+		return say_flush(status);
+	}
+	if (cancelled && pass->error && pass->error != EPIPE)
+		say_line("failed to pass the output on", strerrordesc_np(pass->error));
+	if (!invocation->quiet)
+		say_ending(res);
+	return status;
+}
+
+int run_verb(const struct invocation *invocation)
+{
+	struct bj_error err = {0};
+	auto_request struct bj_request *req = bj_request_new();
+	auto_result struct bj_result *res = NULL;
+	auto_close int stdin_fd = -1;
+	struct interrupt interrupt;
+	struct pass pass;
+	if (!req) {
+		(void)fail(&err, BJ_INTERNAL, "out of memory");
+		return say_refused(invocation, &err);
+	}
+	if (request_from(invocation, req, &stdin_fd, &err) < 0 ||
+	    interrupt_init(&interrupt, &err) < 0)
+		return say_refused(invocation, &err);
+	pass_init(&pass, interrupt.fd);
+	if (!invocation->json)
+		bj_request_on_output(req, pass_output, &pass);
+	int status;
+	if (bj_run(req, interrupt.fd, &res, &err) < 0)
+		status = say_refused(invocation, &err);
+	else
+		status = report(invocation, res, &pass, interrupt_signal(&interrupt));
+	pass_close(&pass);
+	interrupt_close(&interrupt);
+	return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `belljar run`. */
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include "cli/cli.h"
+
+#include <signal.h>
+
+/* Passing the program's output through: pass.c. */
+struct pass {
+	struct {
+		int fd;	      /* of belljar itself, or a second opening of the same pipe */
+		size_t chunk; /* what may be written after POLLOUT without waiting long */
+	} to[2];
+	int cancel_fd; /* readable when the run is to end; never read here */
+	int error;     /* errno of the stream that took nothing more, or 0 */
+};
+
+void pass_init(struct pass *pass, int cancel_fd);
+void pass_close(struct pass *pass);
+/* A bj_output_fn; `user` is the struct pass. */
+int pass_output(void *user, enum bj_stream stream, const void *data, size_t size);
+
+/* SIGINT and SIGTERM as a descriptor: interrupt.c. */
+struct interrupt {
+	int fd;
+	sigset_t old;
+};
+
+int interrupt_init(struct interrupt *interrupt, struct bj_error *err);
+/* The signal that came, or 0. */
+int interrupt_signal(const struct interrupt *interrupt);
+void interrupt_close(struct interrupt *interrupt);
+
+/* The receipt as a short table on stderr: receipt.c. */
+void receipt_print(const struct bj_result *res);
+
+/* The request that the options and arguments ask for: request.c. `stdin_fd` must outlive it. */
+int request_from(const struct invocation *invocation, struct bj_request *req, int *ret_stdin_fd,
+		 struct bj_error *err);
+
+#endif

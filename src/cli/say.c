@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines, tables and objects: see say.h. */
+#include "cli/say.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "run/result.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define WIDTH_DEFAULT 100
+#define WIDTH_MIN     40
+
+static bool wants_colour(FILE *to)
+{
+	const char *no = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+	return isatty(fileno(to)) && !(no && no[0]) && term && strcmp(term, "dumb") != 0;
+}
+
+const char *colour_on(FILE *to, enum colour colour)
+{
+	static const char *const escapes[] = {[PLAIN] = "",
+					      [BOLD] = "\033[1m",
+					      [RED] = "\033[1;31m",
+					      [GREEN] = "\033[32m",
+					      [DIM] = "\033[2m"};
+	return wants_colour(to) ? escapes[colour] : "";
+}
+
+const char *colour_off(FILE *to)
+{
+	return wants_colour(to) ? "\033[0m" : "";
+}
+
+bool say_unicode(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+void say_line(const char *word, const char *text)
+{
+	char line[2048];
+	(void)text_escape(line, sizeof(line), text);
+	(void)fprintf(stderr, "belljar: %s%s%s%s%s\n", colour_on(stderr, RED), word ? word : "",
+		      colour_off(stderr), word && line[0] ? ": " : "", line);
+}
+
+static const char *code_name(enum bj_code code)
+{
+	static const char *const names[] = {
+		[BJ_OK] = "ok",
+		[BJ_INVALID] = "invalid",
+		[BJ_REFUSED] = "refused",
+		[BJ_UNSUPPORTED] = "unsupported",
+		[BJ_SETUP] = "setup",
+		[BJ_EXEC] = "exec",
+		[BJ_INTERNAL] = "internal",
+	};
+	return (size_t)code < ARRAY_SIZE(names) ? names[code] : "internal";
+}
+
+json_t *error_json(const struct bj_error *err)
+{
+	return json_pack("{s:s, s:s*, s:s, s:s}", "code", code_name(err->code), "layer",
+			 err->layer[0] ? err->layer : NULL, "message", err->message, "hint",
+			 err->hint);
+}
+
+/* For `run` a whole result, so that whoever reads --json has one kind of object to read. */
+static int say_refused_result(const struct bj_error *why)
+{
+	struct bj_error err = {0};
+	struct bj_result *res = NULL;
+	if (result_from_error(why, &(struct result_input){0}, &res, &err) < 0) {
+		say_line("failed", err.message);
+		return STATUS_REFUSED;
+	}
+	(void)puts(bj_result_json(res));
+	bj_result_free(res);
+	return say_flush(STATUS_REFUSED);
+}
+
+int say_refused(const struct invocation *invocation, const struct bj_error *err)
+{
+	if (invocation->json && invocation->verb == VERB_RUN)
+		return say_refused_result(err);
+	if (invocation->json) {
+		int status = say_json(json_pack("{s:s, s:o}", "schema", "belljar.error/1", "error",
+						error_json(err)));
+		return status == STATUS_OK ? STATUS_REFUSED : status;
+	}
+	char text[sizeof(err->message) + sizeof(err->hint) + 4];
+	(void)snprintf(text, sizeof(text), "%s%s%s", err->message, err->hint[0] ? ". " : "",
+		       err->hint);
+	say_line("refused", text);
+	return STATUS_REFUSED;
+}
+
+int say_json(json_t *object)
+{
+	if (!object) {
+		say_line("failed", "out of memory");
+		return STATUS_REFUSED;
+	}
+	int got = json_dumpf(object, stdout, JSON_INDENT(2));
+	json_decref(object);
+	if (got < 0 || putchar('\n') == EOF)
+		return say_flush(STATUS_REFUSED);
+	return say_flush(STATUS_OK);
+}
+
+int say_flush(int status)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	if (errno == EPIPE)
+		return STATUS_SIGNAL + 13;
+	say_line("failed", errno ? strerrordesc_np(errno) : "standard output takes nothing more");
+	return STATUS_REFUSED;
+}
+
+static size_t width_of(FILE *to)
+{
+	struct winsize size;
+	if (ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
+		return size.ws_col;
+	return WIDTH_DEFAULT;
+}
+
+/* Characters, not bytes: what pads a column. */
+static size_t shown_len(const char *text)
+{
+	size_t len = 0;
+	for (; *text; text++)
+		len += ((unsigned char)*text & 0xc0) != 0x80;
+	return len;
+}
+
+void say_wrapped(FILE *to, const char *text, size_t at, size_t indent)
+{
+	size_t width = width_of(to);
+	bool fresh = true;
+	while (*text) {
+		size_t len = strcspn(text, " ");
+		auto_free char *word = strndup(text, len);
+		if (!word)
+			return;
+		size_t shown = shown_len(word);
+		if (!fresh && at + 1 + shown > width) {
+			(void)fprintf(to, "\n%*s", (int)indent, "");
+			at = indent;
+			fresh = true;
+		}
+		(void)fprintf(to, "%s%s", fresh ? "" : " ", word);
+		at += shown + !fresh;
+		fresh = false;
+		text += len;
+		text += strspn(text, " ");
+	}
+	(void)fputc('\n', to);
+}
+
+void say_table(FILE *to, const char *const *cells, size_t rows, size_t columns, bool header)
+{
+	auto_free size_t *widths = calloc(columns, sizeof(*widths));
+	if (!widths)
+		return;
+	for (size_t i = 0; i < rows * columns; i++) {
+		size_t len = cells[i] ? shown_len(cells[i]) : 0;
+		if (len > widths[i % columns])
+			widths[i % columns] = len;
+	}
+	for (size_t row = 0; row < rows; row++) {
+		size_t at = 0;
+		bool bold = header && row == 0;
+		(void)fputs(bold ? colour_on(to, BOLD) : "", to);
+		for (size_t column = 0; column < columns; column++) {
+			const char *cell = cells[row * columns + column];
+			cell = cell ? cell : "";
+			if (column + 1 == columns) {
+				say_wrapped(to, cell, at, at);
+				break;
+			}
+			size_t pad = widths[column] - shown_len(cell) + 2;
+			(void)fprintf(to, "%s%*s", cell, (int)pad, "");
+			at += widths[column] + 2;
+		}
+		(void)fputs(bold ? colour_off(to) : "", to);
+	}
+}
