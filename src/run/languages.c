@@ -3,6 +3,7 @@
 #include "run/languages.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -82,9 +83,9 @@ int language_find(const struct languages *languages, const char *name, const str
 			return 0;
 		}
 	}
-	char text[320];
-	(void)fail(err, BJ_INVALID, "language: \"%.64s\" is not known; known are %s", name,
-		   known(languages, text, sizeof(text)));
+	char text[256], quoted[TEXT_VALUE_SIZE];
+	(void)fail(err, BJ_INVALID, "language: %s is not known; known are %s",
+		   text_quote(quoted, sizeof(quoted), name), known(languages, text, sizeof(text)));
 	return fail_hint(err, "Choose one of these, or describe the language in languages.json.");
 }
 
@@ -176,10 +177,10 @@ int language_detect(const struct languages *languages, const char *path, const v
 	if (name.len || (size >= 4 && memcmp(head, "\177ELF", 4) == 0))
 		return language_find(languages, "program", ret, err);
 
-	char text[256];
+	char text[160], quoted[TEXT_PATH_SIZE];
 	(void)fail(err, BJ_INVALID,
-		   "language of \"%.128s\": neither its extension nor a #! line says; known are %s",
-		   path, known(languages, text, sizeof(text)));
+		   "language of %s: neither its extension nor a #! line says; known are %s",
+		   text_quote(quoted, sizeof(quoted), path), known(languages, text, sizeof(text)));
 	return fail_hint(err, "Name the language with --lang.");
 }
 

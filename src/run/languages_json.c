@@ -4,6 +4,7 @@
  * or a value that makes no sense is refused, with the file named; nothing is guessed.
  */
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "config.h"
 #include "run/languages.h"
 
@@ -21,17 +22,25 @@
 #define WORDS_MAX     32
 #define WORD_MAX      4096
 
+/* A file: its path, and the same fit for a message. */
+struct file {
+	const char *path;
+	char shown[TEXT_PATH_SIZE];
+};
+
 /* Where in a file a value is, for messages. */
 struct place {
-	const char *where;
+	const struct file *file;
 	const char *language;
 	const char *key;
 };
 
 static int wrong(const struct place *place, const char *text, struct bj_error *err)
 {
-	return fail(err, BJ_INVALID, "%.200s: languages.%.48s%s%.32s: %s", place->where,
-		    place->language, place->key[0] ? "." : "", place->key, text);
+	char language[48], key[48];
+	return fail(err, BJ_INVALID, "%s: languages.%s%s%s: %s", place->file->shown,
+		    text_escape(language, sizeof(language), place->language),
+		    place->key[0] ? "." : "", text_escape(key, sizeof(key), place->key), text);
 }
 
 static bool is_name(const char *text)
@@ -208,16 +217,16 @@ static int check_command(const struct language *row, const struct place *place,
 	return 0;
 }
 
-static int read_language(struct language *row, const char *name, json_t *object, const char *where,
-			 struct bj_error *err)
+static int read_language(struct language *row, const char *name, json_t *object,
+			 const struct file *file, struct bj_error *err)
 {
-	struct place place = {.where = where, .language = name, .key = ""};
+	struct place place = {.file = file, .language = name, .key = ""};
 	if (!is_name(name))
 		return wrong(&place, "a name is made of a-z, 0-9, + # _ . - and has 1 to 32", err);
 	if (!json_is_object(object))
 		return wrong(&place, "must be an object", err);
 	row->name = strdup(name);
-	row->origin = strdup(where);
+	row->origin = strdup(file->path);
 	if (!row->name || !row->origin)
 		return fail(err, BJ_INTERNAL, "out of memory");
 	const char *text = NULL;
@@ -245,27 +254,29 @@ static void cleanup_languages(struct languages *languages)
 	languages_free(languages);
 }
 
-static int read_all(json_t *root, const char *where, struct languages *ret, struct bj_error *err)
+static int read_all(json_t *root, const struct file *file, struct languages *ret,
+		    struct bj_error *err)
 {
 	json_t *object = json_object_get(root, "languages");
 	if (!json_is_object(object))
-		return fail(err, BJ_INVALID, "%.200s: \"languages\" must be an object", where);
+		return fail(err, BJ_INVALID, "%s: \"languages\" must be an object", file->shown);
+	char quoted[TEXT_VALUE_SIZE];
 	const char *name = NULL;
 	json_t *value = NULL;
 	json_object_foreach (root, name, value)
 		if (value != object)
-			return fail(err, BJ_INVALID, "%.200s: \"%.48s\" is not a key of this file",
-				    where, name);
+			return fail(err, BJ_INVALID, "%s: %s is not a key of this file",
+				    file->shown, text_quote(quoted, sizeof(quoted), name));
 	size_t count = json_object_size(object);
 	if (count > LANGUAGES_MAX)
-		return fail(err, BJ_INVALID, "%.200s: more than %d languages", where,
+		return fail(err, BJ_INVALID, "%s: more than %d languages", file->shown,
 			    LANGUAGES_MAX);
 	ret->rows = calloc(count ? count : 1, sizeof(*ret->rows));
 	if (!ret->rows)
 		return fail(err, BJ_INTERNAL, "out of memory");
 	json_object_foreach (object, name, value) {
 		struct language *row = &ret->rows[ret->count];
-		int got = read_language(row, name, value, where, err);
+		int got = read_language(row, name, value, file, err);
 		if (row->origin)
 			ret->count++;
 		else
@@ -279,13 +290,16 @@ static int read_all(json_t *root, const char *where, struct languages *ret, stru
 int languages_add(struct languages *languages, const char *where, const void *data, size_t size,
 		  struct bj_error *err)
 {
+	struct file file = {.path = where};
+	(void)text_escape(file.shown, sizeof(file.shown), where);
 	json_error_t at;
 	json_auto_t *root = json_loadb(data, size, JSON_REJECT_DUPLICATES, &at);
+	char why[TEXT_PATH_SIZE];
 	if (!root)
-		return fail(err, BJ_INVALID, "%.200s: line %d, column %d: %s", where, at.line,
-			    at.column, at.text);
+		return fail(err, BJ_INVALID, "%s: line %d, column %d: %s", file.shown, at.line,
+			    at.column, text_escape(why, sizeof(why), at.text));
 	__attribute__((cleanup(cleanup_languages))) struct languages added = {0};
-	if (read_all(root, where, &added, err) < 0)
+	if (read_all(root, &file, &added, err) < 0)
 		return -1;
 	size_t count = added.count + languages->count;
 	struct language *rows = reallocarray(added.rows, count, sizeof(*rows));
@@ -301,16 +315,18 @@ int languages_add(struct languages *languages, const char *where, const void *da
 /* A file that is not there is no file; one that cannot be read is an error. */
 static int add_file(struct languages *languages, const char *path, struct bj_error *err)
 {
+	char shown[TEXT_PATH_SIZE];
+	(void)text_escape(shown, sizeof(shown), path);
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (fd < 0)
-		return fail_errno(err, BJ_INVALID, "%.300s", path);
+		return fail_errno(err, BJ_INVALID, "%s", shown);
 	struct stat st;
 	if (fstat(fd, &st) < 0)
-		return fail_errno(err, BJ_INTERNAL, "%.300s", path);
+		return fail_errno(err, BJ_INTERNAL, "%s", shown);
 	if (!S_ISREG(st.st_mode))
-		return fail(err, BJ_INVALID, "%.300s: not a regular file", path);
+		return fail(err, BJ_INVALID, "%s: not a regular file", shown);
 	auto_free char *data = malloc(FILE_MAX + 1);
 	if (!data)
 		return fail(err, BJ_INTERNAL, "out of memory");
@@ -320,12 +336,12 @@ static int add_file(struct languages *languages, const char *path, struct bj_err
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return fail_errno(err, BJ_INVALID, "%.300s", path);
+			return fail_errno(err, BJ_INVALID, "%s", shown);
 		if (got == 0)
 			return languages_add(languages, path, data, size, err);
 		size += (size_t)got;
 	}
-	return fail(err, BJ_INVALID, "%.300s: larger than %d bytes", path, FILE_MAX);
+	return fail(err, BJ_INVALID, "%s: larger than %d bytes", shown, FILE_MAX);
 }
 
 /* "$XDG_CONFIG_HOME/belljar/languages.json", or false where there is no home. */
