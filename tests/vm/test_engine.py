@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The installed belljar on other kernels: what works where, and what each host that cannot give a
+layer is told. Rows are data; all the rows of one machine are run in one boot of it.
+"""
+import dataclasses
+import json
+import os
+import pathlib
+import re
+
+import pytest
+
+import vm
+
+HERE = pathlib.Path(__file__).resolve().parent
+STAGE = pathlib.Path(os.environ.get("BELLJAR_STAGE", vm.REPO / "build" / "stage")).resolve()
+BELLJAR = STAGE / "bin" / "belljar"
+SAYS_42 = ["/bin/sh", "-c", "echo $((6 * 7))"]
+
+MACHINES = {
+    "6.1": {"kernel": "6.1"},
+    "6.12": {"kernel": "6.12"},
+    "v1": {"kernel": "6.1", "cgroup": "v1"},
+    "hybrid": {"kernel": "6.12", "cgroup": "hybrid"},
+    "no cgroups": {"kernel": "6.1", "cgroup": "none"},
+    "systemd 6.1": {"kernel": "6.1", "init": "systemd"},
+    "systemd 6.12": {"kernel": "6.12", "init": "systemd"},
+    "no user namespaces": {"kernel": "6.12", "sysctl": ["user.max_user_namespaces=0"]},
+    "user namespaces for root": {"kernel": "6.1", "sysctl": ["kernel.unprivileged_userns_clone=0"]},
+    "no landlock": {"kernel": "6.1", "cmdline": "lsm=lockdown,yama,apparmor"},
+    "yama 1": {"kernel": "6.1", "sysctl": ["kernel.yama.ptrace_scope=1"]},
+    "yama 2": {"kernel": "6.12", "sysctl": ["kernel.yama.ptrace_scope=2"]},
+    "yama 3": {"kernel": "6.12", "sysctl": ["kernel.yama.ptrace_scope=3"]},
+    "masked proc": {"kernel": "6.1", "setup": "mount --bind /dev/null /proc/timer_list"},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One command on one machine, and what must come of it."""
+
+    machine: str
+    who: str
+    deny: str = ""  # SYSCALL=ERRNO …
+    accept: str = ""  # layers that a policy file accepts as missing
+    layer: str = ""  # at fault; "": it works
+    outcome: str = "refused"
+    says: str = ""  # in the error's message
+    mend: str = ""  # in its hint
+
+    def name(self):
+        words = [self.machine, self.who, self.deny, self.accept and f"without {self.accept}"]
+        return ", ".join(word for word in words if word)
+
+
+WORKS = [
+    Row("6.1", "root"),
+    Row("6.1", "user-cgroup"),
+    Row("6.1", "user", accept="cgroup"),
+    Row("6.1", "root", accept="cgroup"),
+    Row("6.12", "root"),
+    Row("6.12", "user-cgroup"),
+    Row("6.12", "user", accept="cgroup"),
+    Row("v1", "root"),
+    Row("hybrid", "root"),
+    Row("no cgroups", "root", accept="cgroup"),
+    Row("no cgroups", "user", accept="cgroup"),
+    Row("systemd 6.1", "root"),
+    Row("systemd 6.1", "user-scope"),
+    Row("systemd 6.12", "root"),
+    Row("systemd 6.12", "user-scope"),
+    Row("user namespaces for root", "root"),
+    Row("no landlock", "root", accept="landlock"),
+    Row("no landlock", "user-cgroup", accept="landlock"),
+    Row("yama 1", "user-cgroup"),
+    Row("yama 2", "root"),
+    # The control of all rows with refused calls: a filter around Belljar is no hindrance itself.
+    Row("6.1", "root", deny="swapon=EPERM"),
+    Row("6.1", "user-cgroup", deny="swapon=EPERM"),
+]
+
+REFUSED = [
+    Row("6.1", "user", layer="cgroup", mend="Start it alone in a cgroup"),
+    Row("v1", "user", layer="cgroup"),
+    Row("no cgroups", "root", layer="cgroup", mend="Mount cgroup v2"),
+    Row("systemd 6.1", "user", layer="cgroup", mend="systemd-run --user --scope -p Delegate=yes"),
+    Row("no user namespaces", "root", layer="user", mend="user.max_user_namespaces"),
+    Row("no user namespaces", "user-cgroup", layer="user", mend="user.max_user_namespaces"),
+    Row("user namespaces for root", "user-cgroup", layer="user",
+        mend="kernel.unprivileged_userns_clone=1"),
+    Row("no landlock", "root", layer="landlock", mend="lsm="),
+    Row("no landlock", "user-cgroup", layer="landlock", mend="lsm="),
+    Row("yama 3", "root", layer="init", mend="ptrace_scope"),
+    Row("yama 3", "user-cgroup", layer="init", mend="ptrace_scope"),
+    Row("masked proc", "root", layer="mount", mend="/proc"),
+    Row("masked proc", "user-cgroup", layer="mount", mend="/proc"),
+    Row("6.1", "root", deny="ptrace=EPERM", layer="init"),
+    Row("6.1", "user-cgroup", deny="ptrace=EPERM", layer="init"),
+    Row("6.1", "root", deny="close_range=ENOSYS", layer="fds", mend="Linux 5.15"),
+    Row("6.1", "user-cgroup", deny="close_range=ENOSYS", layer="fds", mend="Linux 5.15"),
+    Row("6.1", "root", deny="openat2=ENOSYS", layer="mount", mend="Linux 5.15"),
+    Row("6.1", "root", deny="clone3=ENOSYS", layer="user"),
+    Row("6.1", "root", deny="clone3=EPERM", layer="user"),
+    Row("6.1", "root", deny="pidfd_send_signal=ENOSYS", layer="deadline"),
+    Row("6.1", "root", deny="mount=EPERM", layer="mount"),
+    Row("6.1", "root", deny="pivot_root=EPERM", layer="mount"),
+    Row("6.1", "root", deny="unshare=EPERM", layer="cgroupns"),
+    Row("6.1", "root", deny="landlock_create_ruleset=ENOSYS", layer="landlock"),
+    Row("6.1", "root", deny="landlock_restrict_self=EPERM", layer="landlock"),
+    Row("6.1", "root", deny="seccomp=ENOSYS", layer="seccomp"),
+    Row("6.1", "root", deny="keyctl=ENOSYS", layer="ipc"),
+    Row("6.1", "root", deny="setsid=EPERM", layer="terminal"),
+    Row("6.1", "root", deny="prlimit64=EPERM", layer="rlimit"),
+    Row("6.1", "root", deny="capset=EPERM", layer="init"),
+    Row("6.1", "root", deny="sethostname=EPERM", layer="uts"),
+]
+
+
+def policy_file(row):
+    """Each set of accepted layers has a file; machines see the checkout."""
+    place = vm.CACHE / "policies"
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / (row.accept + ".json")
+    path.write_text(json.dumps({"accept_missing": row.accept.split()}))
+    return path
+
+
+def command(row, deny, verb):
+    argv = [str(deny), *row.deny.split(), "--"] if row.deny else []
+    argv += [str(BELLJAR), *verb, "--json"]
+    if row.accept:
+        argv += ["--policy", str(policy_file(row))]
+    if verb == ["run"]:
+        argv += ["--", *SAYS_42]
+    return {"who": row.who, "argv": argv}
+
+
+class Machines:
+    """Boots each machine once, with all its rows, when its first row is asked for."""
+
+    def __init__(self, deny):
+        self.deny = deny
+        self.answers = {}
+
+    def asked(self, machine):
+        rows = [row for row in WORKS + REFUSED if row.machine == machine]
+        questions = {row: command(row, self.deny, ["run"]) for row in rows}
+        doctors = dict.fromkeys((row.machine, row.who) for row in rows)
+        for _, who in doctors:
+            questions[machine, who] = command(Row(machine, who), self.deny, ["doctor"])
+        return questions
+
+    def answer(self, boot, machine, key):
+        if machine not in self.answers:
+            questions = self.asked(machine)
+            argv = ["/usr/bin/python3", HERE / "driver.py", json.dumps(list(questions.values()))]
+            outcome = boot(argv, share=[str(STAGE)], timeout_s=600, **MACHINES[machine])
+            assert outcome.status == 0, outcome
+            self.answers[machine] = dict(zip(questions, json.loads(outcome.stdout)))
+        return self.answers[machine][key]
+
+
+@pytest.fixture(scope="session")
+def machines(deny):
+    assert BELLJAR.exists(), f"{BELLJAR} is not there; build and install first"
+    return Machines(deny)
+
+
+def result_of(answer):
+    try:
+        return json.loads(answer["stdout"])
+    except ValueError:
+        raise AssertionError(f"no JSON object: {answer}") from None
+
+
+@pytest.mark.parametrize("row", WORKS, ids=Row.name)
+def test_it_runs_with_every_layer_proven(boot, machines, row):
+    answer = machines.answer(boot, row.machine, row)
+    result = result_of(answer)
+    assert (answer["status"], result["outcome"], result["exit_code"]) == (0, "exited", 0), answer
+    assert result["stdout"]["text"] == "42\n"
+    missing = {layer["name"] for layer in result["layers"] if layer["state"] != "proven"}
+    assert missing == set(row.accept.split())
+    assert {layer["state"] for layer in result["layers"]} <= {"proven", "accepted_missing"}
+    assert result["usage"]["by"] == ("monitor" if row.accept == "cgroup" else "cgroup")
+    assert not any(result["left_behind"].values())
+    assert answer["left"] == {}
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=Row.name)
+def test_a_refusal_names_its_layer_and_nothing_ran(boot, machines, row):
+    answer = machines.answer(boot, row.machine, row)
+    result = result_of(answer)
+    assert (answer["status"], result["outcome"], result["started"]) == (125, row.outcome, False), \
+        answer
+    assert result["error"]["layer"] == row.layer, result
+    assert re.search(row.says, result["error"]["message"]), result
+    assert re.search(row.mend, result["error"]["hint"]), result
+    assert result["hint"] and "\n" not in result["hint"]
+    assert result["stdout"]["bytes"] == 0
+    assert answer["left"] == {}
+
+
+@pytest.mark.parametrize(("kernel", "abi"), [("6.1", 2), ("6.12", 6)])
+def test_the_landlock_row_shows_the_abi(boot, machines, kernel, abi):
+    result = result_of(machines.answer(boot, kernel, Row(kernel, "root")))
+    (note,) = [layer["note"] for layer in result["layers"] if layer["name"] == "landlock"]
+    assert re.search(rf"\bABI {abi}\b", note)
