@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void start(struct bj_error *err, enum bj_code code, int os, const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static void start(struct bj_error *err, enum bj_code code,
+							int os, const char *format, va_list args)
 {
 	memset(err, 0, sizeof(*err));
 	err->code = code;
@@ -36,7 +37,8 @@ int fail_errno(struct bj_error *err, enum bj_code code, const char *format, ...)
 	start(err, code, os, format, args);
 	va_end(args);
 	size_t used = strlen(err->message);
-	(void)snprintf(err->message + used, sizeof(err->message) - used, ": %s", strerrordesc_np(os));
+	(void)snprintf(err->message + used, sizeof(err->message) - used, ": %s",
+		       strerrordesc_np(os));
 	return -1;
 }
 
