@@ -70,6 +70,12 @@ static json_t *known(uint64_t value)
 	return value ? number(value) : json_null();
 }
 
+/* UINT64_MAX is what nobody could count. */
+static json_t *counted(uint64_t value)
+{
+	return value == UINT64_MAX ? json_null() : number(value);
+}
+
 static json_t *milliseconds(double ms)
 {
 	return json_real((double)(int64_t)(ms * 1000 + 0.5) / 1000);
@@ -192,10 +198,10 @@ static json_t *left_json(const struct bj_result *res)
 	if (!res->counted)
 		return json_null();
 	json_auto_t *object = json_object();
-	if (set(object, "processes", number(res->left_processes)) < 0 ||
-	    set(object, "mounts", number(res->left_mounts)) < 0 ||
-	    set(object, "cgroups", number(res->left_cgroups)) < 0 ||
-	    set(object, "files", number(res->left_files)) < 0)
+	if (set(object, "processes", counted(res->left_processes)) < 0 ||
+	    set(object, "mounts", counted(res->left_mounts)) < 0 ||
+	    set(object, "cgroups", counted(res->left_cgroups)) < 0 ||
+	    set(object, "files", counted(res->left_files)) < 0)
 		return NULL;
 	return TAKE_PTR(object);
 }

@@ -160,9 +160,11 @@ static const struct mend {
 	{ANY_LAYER, NOT_ALLOWED, NULL, userns_by_profile,
 	 "AppArmor allows user namespaces only to programs with a profile here: install Belljar's "
 	 "package, which brings one, or as root: apparmor_parser -r /etc/apparmor.d/belljar."},
-	{LAYER_MOUNT, NOT_ALLOWED, "proc", NULL,
-	 "The /proc here is covered in parts, and so the kernel refuses a fresh one: run Belljar "
-	 "where /proc is whole."},
+	{LAYER_MOUNT, NOT_ALLOWED, "node of the tree", NULL,
+	 "If /proc is covered in parts here, the kernel refuses a fresh one: run Belljar where "
+	 "/proc is "
+	 "whole. `belljar doctor` tries each mount alone."},
+
 	{LAYER_SECCOMP, NOT_THERE, NULL, NULL,
 	 "This kernel was built without CONFIG_SECCOMP_FILTER."},
 	{ANY_LAYER, ENOSPC, "clone", NULL,
@@ -199,9 +201,7 @@ static const struct {
 	int os;
 	const char *text;
 } exec_mends[] = {
-	{ENOENT,
-	 "It is not in the image, or the interpreter in its first line is not: check the name, or "
-	 "use an image that has it."},
+	{ENOENT, "It is not in the image: check the name, or use an image that has it."},
 	{EACCES, "It is a directory, or not executable: chmod +x it, or name its interpreter."},
 	{EPERM, "It is not executable here: name its interpreter."},
 	{ENOEXEC,
@@ -240,8 +240,14 @@ static bool mend_fits(const struct mend *mend, const struct fault *fault,
 	       (!mend->holds || mend->holds(facts));
 }
 
-static const char *find_exec_mend(int os)
+static const char *find_exec_mend(const struct fault *fault)
 {
+	int os = fault->os;
+	if (strstr(fault->what, "interpreter"))
+		return "The interpreter that its first line or its header names is not in the "
+		       "image: "
+		       "check that line, or use an image that has it.";
+
 	for (size_t i = 0; i < ARRAY_SIZE(exec_mends); i++)
 		if (exec_mends[i].os == os)
 			return exec_mends[i].text;
@@ -251,7 +257,7 @@ static const char *find_exec_mend(int os)
 static const char *find_mend(const struct fault *fault, const struct host_facts *facts)
 {
 	if (fault->code == BJ_EXEC)
-		return find_exec_mend(fault->os);
+		return find_exec_mend(fault);
 	/* A comparison that failed is no question of what this host allows. */
 	struct fault plain = *fault;
 	if (fault->hook == HOOK_VERIFY && fault->os == EBADMSG)
@@ -291,7 +297,10 @@ void fault_explain_on(const struct fault *fault, const char *program,
 	(void)snprintf(err.layer, sizeof(err.layer), "%s", layer);
 	if (fault->code == BJ_EXEC && program)
 		(void)snprintf(err.message + size, sizeof(err.message) - size,
-			       "cannot run %.200s: %s", program, reason(fault));
+			       "cannot run %.200s: %s%s", program,
+			       strstr(fault->what, "interpreter") ? "its interpreter: " : "",
+			       reason(fault));
+
 	else
 		(void)snprintf(err.message + size, sizeof(err.message) - size, "%.56s%s%s",
 			       fault->what[0] ? fault->what : "a step without a name",

@@ -450,8 +450,13 @@ static void say_left_behind(FILE *out, const struct scene *scene)
 			continue;
 		if (!any)
 			say_next(out, "", scene);
-		(void)fprintf(out, "%s%" PRIu64 " %s", between, left[i].count,
-			      left[i].count == 1 ? left[i].one : left[i].many);
+		(void)fprintf(out, "%s", between);
+		if (left[i].count == UINT64_MAX)
+			(void)fprintf(out, "%s that could not be counted", left[i].many);
+		else
+			(void)fprintf(out, "%" PRIu64 " %s", left[i].count,
+				      left[i].count == 1 ? left[i].one : left[i].many);
+
 		between = ", ";
 		any = true;
 	}

@@ -12,15 +12,26 @@ bool report_started(const struct report *r)
 	return r->phase == PHASE_STARTED || (r->phase == PHASE_DONE && r->stage_ns[STAGE_GO] != 0);
 }
 
+bool report_complete(const struct report *r)
+{
+	return r->phase == PHASE_DONE ||
+	       (r->phase != PHASE_NOTHING && r->end != END_NONE && r->stage_ns[STAGE_CLEAN] != 0);
+}
+
+/* UINT64_MAX is what nobody knows. */
 static bool numbers_possible(const struct report *r)
 {
-	const uint64_t numbers[] = {r->oom_kills,   r->wall_ns,	     r->cpu_ns,
-				    r->memory_peak, r->tasks_peak,   r->left_processes,
-				    r->left_mounts, r->left_cgroups, r->left_files};
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (numbers[i] > INT64_MAX)
+	const uint64_t known[] = {r->oom_kills, r->wall_ns, r->cpu_ns, r->memory_peak,
+				  r->tasks_peak};
+	const uint64_t perhaps[] = {r->tasks_denied, r->left_processes, r->left_mounts,
+				    r->left_cgroups, r->left_files};
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (known[i] > INT64_MAX)
 			return false;
-	return r->tasks_denied <= INT64_MAX || r->tasks_denied == UINT64_MAX;
+	for (size_t i = 0; i < ARRAY_SIZE(perhaps); i++)
+		if (perhaps[i] > INT64_MAX && perhaps[i] != UINT64_MAX)
+			return false;
+	return true;
 }
 
 static bool stages_possible(const struct report *r)
@@ -42,7 +53,7 @@ static bool fault_possible(const struct fault *fault)
 
 static bool end_possible(const struct report *r)
 {
-	if (r->phase != PHASE_DONE)
+	if (!report_complete(r))
 		return true;
 	if (r->end == END_NONE)
 		return false;

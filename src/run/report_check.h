@@ -11,6 +11,9 @@
 /* Whether the program's first instruction may have run. */
 bool report_started(const struct report *report);
 
+/* Whether the launcher lived to the end of its work, whatever came of it. */
+bool report_complete(const struct report *report);
+
 /* What about the report cannot be, or NULL. Its output is not looked at. */
 const char *report_impossible(const struct report *report);
 

@@ -119,6 +119,23 @@ static int status_of(const struct verdict *v, int os_error)
 	return by_outcome[v->outcome].status;
 }
 
+/*
+ * A fault may come again: this host cannot, or does not do what it says, or what was asked for does
+ * not fit into a mount of the run.
+ */
+static enum retry retry_of_fault(const struct fault *fault)
+{
+	static const int errors[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EINVAL, EBADMSG};
+	if (fault->code != BJ_SETUP)
+		return RETRY_SAME;
+	if (fault->layer == LAYER_MOUNT && fault->os == ENOSPC)
+		return RETRY_CHANGE;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		if (fault->os == errors[i])
+			return RETRY_NEVER;
+	return RETRY_SAME;
+}
+
 static void finish(struct verdict *v, int os_error)
 {
 	v->status = status_of(v, os_error);
@@ -152,23 +169,23 @@ static bool needs_start(uint32_t end)
  * The decision. Our own kill first, then the kernel's events, then the status; never the number
  * 137 alone.
  *
- *   phase      end      and                              outcome
- *   not DONE   any                                       sandbox_error (the launcher died)
- *   DONE       STATUS   exited N                         exited N
- *              STATUS   SIGKILL, oom_kills > 0           memory_limit
- *              STATUS   SIGXCPU or SIGKILL, CPU used up  cpu_limit
- *              STATUS   any other signal                 signaled
- *              TIME CPU MEMORY OUTPUT                    time_limit … output_limit
- *              TASKS                                     signaled, limits_hit tasks
- *              the above, but never let go               sandbox_error
- *              CANCEL                                    cancelled
- *              EXEC                                      not_started
- *              FAULT    UNSUPPORTED, REFUSED, no start   refused
- *              FAULT    EXEC, no start                   not_started
- *              FAULT    else                             sandbox_error
+ *   end      and                                 outcome
+ *   any      the report is not complete          sandbox_error: the launcher died
+ *   STATUS   exited N                            exited N
+ *            SIGKILL, oom_kills > 0              memory_limit
+ *            SIGXCPU or SIGKILL, CPU used up     cpu_limit
+ *            any other signal                    signaled
+ *   TIME     CPU, MEMORY, OUTPUT likewise        time_limit … output_limit
+ *   TASKS                                        signaled, limits_hit tasks
+ *   the six above, but never let go              sandbox_error
+ *   CANCEL                                       cancelled
+ *   EXEC                                         not_started
+ *   FAULT    UNSUPPORTED, REFUSED, not started   refused
+ *            EXEC, not started                   not_started
+ *            else                                sandbox_error
  *
  * SIGKILL sent by the program to itself after one of its children was killed for memory looks like
- * the second row: the kernel does not say whom its OOM killer took.
+ * memory_limit: the kernel does not say whom its OOM killer took.
  */
 struct verdict verdict(const struct report *r, const struct result_input *in)
 {
@@ -178,7 +195,7 @@ struct verdict verdict(const struct report *r, const struct result_input *in)
 		.exit_code = -1,
 		.limits = touched(r),
 	};
-	if (r->phase != PHASE_DONE || (needs_start(r->end) && !v.started)) {
+	if (!report_complete(r) || (needs_start(r->end) && !v.started)) {
 		finish(&v, 0);
 		return v;
 	}
@@ -191,6 +208,8 @@ struct verdict verdict(const struct report *r, const struct result_input *in)
 	else if (r->end == END_FAULT)
 		v.outcome = outcome_of_fault(&r->fault, v.started);
 	finish(&v, r->fault.os);
+	if (v.outcome == BJ_SANDBOX_ERROR && v.retry == RETRY_SAME)
+		v.retry = retry_of_fault(&r->fault);
 	return v;
 }
 
@@ -293,7 +312,7 @@ static void take_usage(struct bj_result *res, const struct report *r)
 
 static void take_counts(struct bj_result *res, const struct report *r)
 {
-	res->counted = r->phase == PHASE_DONE;
+	res->counted = report_complete(r);
 	if (!res->counted)
 		return;
 	res->left_processes = r->left_processes;
@@ -338,7 +357,7 @@ static void sandbox_error(struct bj_result *res, bool started)
 static int take_output(struct bj_result *res, const struct report *r, const uint8_t *kept,
 		       struct bj_error *err)
 {
-	bool ended_by_kill = r->end != END_STATUS || r->phase != PHASE_DONE;
+	bool ended_by_kill = r->end != END_STATUS || !report_complete(r);
 	for (size_t i = 0; i < 2; i++)
 		if (kept_take(kept + i * r->keep_bytes, r->keep_bytes, &r->stream[i], ended_by_kill,
 			      &res->stream[i], err) < 0)
@@ -361,7 +380,7 @@ static void explain_end(struct bj_result *res, const struct report *r,
 	struct bj_error *error = &res->error;
 	if (r->end == END_FAULT || r->end == END_EXEC) {
 		fault_explain(&r->fault, in->program, error);
-	} else if (r->phase != PHASE_DONE) {
+	} else if (!report_complete(r)) {
 		(void)fail(error, BJ_INTERNAL, "the launcher died %s",
 			   res->verdict.started ? "while the program ran" : "during set-up");
 		(void)fail_hint(error,

@@ -85,6 +85,7 @@ struct bj_result {
 	size_t file_count;
 	struct result_layer layer[LAYER_COUNT];
 	bool counted; /* left_* are known */
+		      /* UINT64_MAX: could not be counted */
 	uint64_t left_processes, left_mounts, left_cgroups, left_files;
 	double stage_ms[STAGE_COUNT]; /* since the run was asked for; negative: not reached */
 	char *hint;

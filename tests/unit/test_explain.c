@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a fault to a sentence and its mend, on hosts of every kind. */
+#include "base/cleanup.h"
+#include "run/explain.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A host on which everything works, for an ordinary user. */
+#define HOST                                                                                       \
+	.userns_max = 30000, .userns_clone = 1, .userns_apparmor = 0, .ptrace_scope = 1,           \
+	.landlock_abi = 7
+
+static const struct {
+	const char *name;
+	struct fault fault;
+	struct host_facts host;
+	const char *message, *hint;
+} cases[] = {
+	{"user namespaces off",
+	 {BJ_SETUP, LAYER_USER, HOOK_PARENT, ENOSPC, "clone with all namespaces"},
+	 {HOST, .userns_max = 0},
+	 "layer user: clone with all namespaces: No space left on device",
+	 "user.max_user_namespaces="},
+	{"user namespaces off, no layer named",
+	 {BJ_SETUP, LAYER_COUNT, HOOK_NONE, ENOSPC, "clone init"},
+	 {HOST, .userns_max = 0},
+	 "clone init: No space left on device",
+	 "user.max_user_namespaces="},
+	{"Debian's switch",
+	 {BJ_SETUP, LAYER_USER, HOOK_PARENT, EPERM, "clone init"},
+	 {HOST, .userns_clone = 0},
+	 "layer user: clone init: Operation not permitted",
+	 "kernel.unprivileged_userns_clone=1"},
+	{"Debian's switch does not bind root",
+	 {BJ_SETUP, LAYER_USER, HOOK_PARENT, EPERM, "clone init"},
+	 {HOST, .userns_clone = 0, .root = true},
+	 "layer user: clone init: Operation not permitted",
+	 "User namespaces are not allowed here"},
+	{"Ubuntu's AppArmor",
+	 {BJ_SETUP, LAYER_USER, HOOK_PARENT, EPERM, "write uid_map"},
+	 {HOST, .userns_apparmor = 1},
+	 "layer user: write uid_map: Operation not permitted",
+	 "apparmor_parser"},
+	{"Ubuntu's AppArmor takes effect at the first mount",
+	 {BJ_SETUP, LAYER_MOUNT, HOOK_CHILD, EACCES, "make every mount private"},
+	 {HOST, .userns_apparmor = 1},
+	 "layer mount: make every mount private: Permission denied",
+	 "apparmor_parser"},
+	{"inside Docker",
+	 {BJ_SETUP, LAYER_MOUNT, HOOK_CHILD, EPERM, "make a node of the tree"},
+	 {HOST, .container = true, .root = true},
+	 "layer mount: make a node of the tree: Operation not permitted",
+	 "systempaths=unconfined"},
+	{"a masked /proc outside any container",
+	 {BJ_SETUP, LAYER_MOUNT, HOOK_CHILD, EPERM, "make a node of the tree"},
+	 {HOST},
+	 "layer mount: make a node of the tree: Operation not permitted",
+	 "/proc is covered"},
+	{"Yama 3",
+	 {BJ_SETUP, LAYER_INIT, HOOK_VERIFY, EPERM, "seize the program"},
+	 {HOST, .ptrace_scope = 3},
+	 "layer init: seize the program: Operation not permitted",
+	 "ptrace_scope is 3"},
+	{"Yama 1 is not to blame",
+	 {BJ_SETUP, LAYER_INIT, HOOK_VERIFY, EPERM, "seize the program"},
+	 {HOST},
+	 "layer init: seize the program: Operation not permitted",
+	 "belljar doctor"},
+	{"no Landlock",
+	 {BJ_UNSUPPORTED, LAYER_LANDLOCK, HOOK_PROBE, ENOSYS, "make a ruleset"},
+	 {HOST, .landlock_abi = 0},
+	 "layer landlock: make a ruleset: Function not implemented",
+	 "accept_missing\": [\"landlock\"]"},
+	{"an old Landlock",
+	 {BJ_UNSUPPORTED, LAYER_LANDLOCK, HOOK_PROBE, 0, "ABI below landlock_abi_min"},
+	 {HOST, .landlock_abi = 1},
+	 "layer landlock: ABI below landlock_abi_min",
+	 "newer kernel"},
+	{"no delegated cgroup, with systemd",
+	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PREPARE, EACCES, "make the run's cgroup"},
+	 {HOST, .systemd = true},
+	 "layer cgroup: make the run's cgroup: Permission denied",
+	 "systemd-run --user --scope -p Delegate=yes belljar"},
+	{"no delegated cgroup, without systemd",
+	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PREPARE, EACCES, "make the run's cgroup"},
+	 {HOST},
+	 "layer cgroup: make the run's cgroup: Permission denied",
+	 "accept_missing\": [\"cgroup\"]"},
+	{"no cgroup in a container",
+	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PREPARE, EROFS, "make the run's cgroup"},
+	 {HOST, .container = true, .root = true},
+	 "layer cgroup: make the run's cgroup: Read-only file system",
+	 "docker: --privileged"},
+	{"no cgroup for root",
+	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PREPARE, ENOENT, "open the base"},
+	 {HOST, .root = true, .systemd = true},
+	 "layer cgroup: open the base: No such file or directory",
+	 "Mount cgroup v2"},
+	{"a comparison is no question of rights",
+	 {BJ_SETUP, LAYER_CGROUP, HOOK_VERIFY, EBADMSG, "memory as planned"},
+	 {HOST, .systemd = true},
+	 "layer cgroup: memory as planned: not so when read back",
+	 "not what the policy asked for"},
+	{"an old kernel",
+	 {BJ_SETUP, LAYER_FDS, HOOK_CHILD, ENOSYS, "close all others"},
+	 {HOST},
+	 "layer fds: close all others: Function not implemented",
+	 "Linux 5.15"},
+	{"no seccomp filters",
+	 {BJ_SETUP, LAYER_SECCOMP, HOOK_CHILD, EINVAL, "load the filter"},
+	 {HOST},
+	 "layer seccomp: load the filter: Invalid argument",
+	 "CONFIG_SECCOMP_FILTER"},
+	{"a full host",
+	 {BJ_INTERNAL, LAYER_COUNT, HOOK_NONE, EAGAIN, "clone init"},
+	 {HOST},
+	 "clone init: Resource temporarily unavailable",
+	 "ulimit -u"},
+	{"a full workspace",
+	 {BJ_SETUP, LAYER_MOUNT, HOOK_CHILD, ENOSPC, "copy in"},
+	 {HOST},
+	 "layer mount: copy in: No space left on device",
+	 "`workspace`"},
+	{"of no known mend",
+	 {BJ_SETUP, LAYER_UTS, HOOK_CHILD, EIO, "set the host name"},
+	 {HOST},
+	 "layer uts: set the host name: Input/output error",
+	 ""},
+	{"the program is not there",
+	 {BJ_EXEC, LAYER_COUNT, HOOK_NONE, ENOENT, "execve"},
+	 {HOST, .container = true},
+	 "cannot run no such\?thing: No such file or directory",
+	 "not in the image"},
+	{"its interpreter is not there",
+	 {BJ_EXEC, LAYER_COUNT, HOOK_NONE, ENOENT, "find the interpreter of the program"},
+	 {HOST},
+	 "cannot run no such\?thing: its interpreter: No such file or directory",
+	 "interpreter that its first line"},
+	{"the program may not be run",
+	 {BJ_EXEC, LAYER_COUNT, HOOK_NONE, EACCES, "execve"},
+	 {HOST, .container = true},
+	 "cannot run no such\?thing: Permission denied",
+	 "chmod +x"},
+	{"the program is for another machine",
+	 {BJ_EXEC, LAYER_COUNT, HOOK_NONE, ENOEXEC, "execve"},
+	 {HOST},
+	 "cannot run no such\?thing: Exec format error",
+	 "no program for this machine"},
+};
+
+static void every_fault_has_its_sentence_and_mend(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bj_error err;
+		print_message("# %s\n", cases[i].name);
+		fault_explain_on(&cases[i].fault, "no such\nthing", &cases[i].host, &err);
+		assert_string_equal(err.message, cases[i].message);
+		assert_int_equal(err.code, cases[i].fault.code);
+		assert_int_equal(err.os_error, cases[i].fault.os);
+		uint8_t layer = cases[i].fault.layer;
+		assert_string_equal(err.layer, layer < LAYER_COUNT ? layers[layer].name : "");
+		if (cases[i].hint[0])
+			assert_non_null(strstr(err.hint, cases[i].hint));
+		else
+			assert_string_equal(err.hint, "");
+	}
+}
+
+/* Each layer, hook and errno, on every kind of host: a sentence always, cut nowhere. */
+static void no_fault_is_without_a_whole_sentence(void **state)
+{
+	(void)state;
+	for (uint32_t n = 0; n < 64; n++) {
+		const struct host_facts host = {
+			.userns_max = n & 1,
+			.userns_clone = n >> 1 & 1,
+			.userns_apparmor = n >> 2 & 1,
+			.ptrace_scope = n & 1 ? 3 : 1,
+			.landlock_abi = (int)(n >> 3 & 1),
+			.root = n >> 4 & 1,
+			.container = n >> 5 & 1,
+		};
+		for (uint8_t layer = 0; layer <= LAYER_COUNT; layer++) {
+			for (int os = 0; os < 134; os++) {
+				struct fault fault = {BJ_SETUP, layer, HOOK_CHILD, os, ""};
+				struct bj_error err;
+				memset(fault.what, 'w', sizeof(fault.what) - 1);
+				fault_explain_on(&fault, NULL, &host, &err);
+				size_t size = strlen(err.hint);
+				assert_non_null(strstr(err.message, fault.what));
+				assert_true(size < sizeof(err.hint) - 1);
+				assert_true(size == 0 || err.hint[size - 1] == '.');
+			}
+		}
+	}
+}
+
+static void this_host_is_read(void **state)
+{
+	(void)state;
+	struct host_facts facts;
+	host_facts_read(&facts);
+	/* Linux 4.9 and later have this one, wherever /proc/sys can be read. */
+	assert_true(facts.userns_max >= 0);
+	assert_int_equal(facts.root, geteuid() == 0);
+	assert_true(facts.landlock_abi >= 0 && facts.landlock_abi < 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_fault_has_its_sentence_and_mend),
+		cmocka_unit_test(no_fault_is_without_a_whole_sentence),
+		cmocka_unit_test(this_host_is_read),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
