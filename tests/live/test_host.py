@@ -124,6 +124,33 @@ def test_a_working_directory_is_inside_or_nothing_runs(bell, cwd):
     assert bell.run("--cwd", "/tmp", "--", "/bin/pwd", "-P").out == "/tmp\n"
 
 
+@attack("A07", "A08", "A09", "A10")
+@pytest.mark.parametrize("name, target", [("dev", "CANARY"), ("dev/null", "CANARY"),
+                                          ("dev/console", "/proc/sysrq-trigger"), ("proc", "CANARY"),
+                                          ("tmp", "CANARY"), ("workspace", "CANARY"),
+                                          ("etc", "CANARY"), ("dev/shm", "CANARY"),
+                                          ("usr", "CANARY"), ("sys", "/sys")])
+def test_links_planted_in_an_image_lead_nobody_out(bell, canary, token, name, target):
+    image = bell.dir("image")
+    (image / "bin").mkdir()
+    tool = image / "bin" / "inside"
+    tool.write_bytes(bell.inside_binary.read_bytes())
+    tool.chmod(0o755)
+    (image / name).parent.mkdir(exist_ok=True)
+    target = str(canary.parent) if target == "CANARY" and "/" not in name else \
+        str(canary) if target == "CANARY" else target
+    (image / name).symlink_to(target)
+    got = bell.run("--image", image, "--", "/bin/inside", "stat", "/dev/null", ",", "statfs", "/proc",
+                   ",", "write", "/tmp/canary", "x", ",", "write", "/workspace/canary", "x", ",",
+                   "open", f"/{name}/canary", "r", ",", "open", canary, "r", ",", "list", "/sys")
+    assert token not in str(got.json)
+    if got.started:
+        assert " 1:3 " in got.lines[0]["text"], "its own device, not what the link names"
+        assert "type=9fa0" in got.lines[1]["text"], "its own proc"
+    else:
+        assert got.outcome in ("refused", "sandbox_error") and "image" in str(got.json)
+
+
 @attack("A12")
 def test_sys_is_not_there(bell, bare):
     (control,) = bare("list", "/sys")

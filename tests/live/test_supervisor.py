@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The launcher and init cannot be killed, stopped or fooled; when they die, the program does."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+import harness
+
+attack = pytest.mark.attack
+
+
+def gone(token):
+    return harness.until(lambda: not harness.marked(token), 10)
+
+
+@attack("K01", "K02")
+def test_signals_reach_nobody_outside_the_run(bell, token):
+    bystander = subprocess.Popen(["sleep", "600"])
+    try:
+        lines = bell.inside("kill", 1, 9, ",", "kill", 1, 19, ",", "kill", 0, 0, ",",
+                            "kill", bystander.pid, 9, ",", "kill", os.getpid(), 9, ",",
+                            "kill", -bystander.pid, 9, ",", "pids").lines
+        assert lines[-1]["verb"] == "pids"
+        assert [line["name"] for line in lines[3:6]] == ["ESRCH"] * 3
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+@attack("K01", "K02")
+@pytest.mark.parametrize("number", [1, 2, 3, 6, 9, 11, 15, 18, 19, 20, 24, 25, 31, 34, 64])
+def test_a_signal_to_init_does_nothing(bell, number):
+    lines = bell.inside("kill", 1, number, ",", "pids", ",", "orphans", 5).lines
+    assert [line["ok"] for line in lines[1:]] == [True, True], lines
+    assert lines[0]["ok"] or lines[0]["name"] == "EPERM"
+
+
+@attack("K01")
+def test_killing_everything_it_can_ends_only_itself(bell):
+    code = ("import os, signal\n"
+            "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+            "try: os.kill(-1, 9)\n"
+            "except OSError as e: print(e.errno)\n"
+            "try: os.kill(os.getppid(), 9)\n"
+            "except OSError as e: print(e.errno)\n"
+            "try: os.killpg(0, 15)\n"
+            "except OSError as e: print(e.errno)\n"
+            "os._exit(11)\n")
+    got = bell.python(code)
+    assert (got.outcome, got.exit_code) == ("exited", 11), got
+
+
+@attack("K03")
+@pytest.mark.parametrize("clears", [False, True])
+def test_when_belljar_is_killed_the_program_is_gone(bell, token, clears):
+    words = ["deathsig_off", ",", "daemon", "keep", ",", "pause", token] if clears else \
+        ["pause", token]
+    process = bell.start_inside(*words)
+    assert harness.until(lambda: harness.marked(token))
+    found = harness.launchers(process.pid) | harness.inits(process.pid)
+    assert len(found) >= 2
+    process.kill()
+    process.communicate(timeout=harness.PATIENCE)
+    assert gone(token)
+    assert harness.until(lambda: not any(os.path.exists(f"/proc/{pid}/exe") and
+                                         b"Z" not in harness.read(f"/proc/{pid}/stat").split(b")")[1][:3]
+                                         for pid in found), 10)
+
+
+@attack("K03")
+@pytest.mark.parametrize("clears", [False, True])
+def test_when_the_launcher_is_killed_the_program_is_gone_and_the_result_says_so(bell, token, clears):
+    words = ["deathsig_off", ",", "daemon", "keep", ",", "bytes", 1, b"kept".hex(), ",", "pause",
+             token] if clears else ["bytes", 1, b"kept".hex(), ",", "pause", token]
+    process = bell.start_inside(*words)
+    assert harness.until(lambda: harness.marked(token))
+    (launcher,) = harness.launchers(process.pid) - {process.pid}
+    os.kill(launcher, signal.SIGKILL)
+    out, err = bell.finish(process)
+    got = harness.Result(process, "killed", out, err)
+    assert gone(token)
+    assert (got.outcome, got.status, got.retry, got.started) == ("sandbox_error", 125, "same", True)
+    assert "kept" in got.out
+    assert "launcher" in got.hint + str(got.json)
+    # The next start sweeps what remained.
+    assert bell.run("--", "/bin/true").exit_code == 0
+    assert harness.cgroups_named(got.run_id) == []
+
+
+@attack("K03")
+def test_when_init_is_killed_from_outside_the_run_ends(bell, token):
+    process = bell.start_inside("pause", token)
+    assert harness.until(lambda: harness.marked(token))
+    (init,) = harness.inits(process.pid)
+    os.kill(init, signal.SIGKILL)
+    out, err = bell.finish(process)
+    got = harness.Result(process, "killed", out, err)
+    bell.check(got)
+    assert not harness.marked(token)
+    assert got.outcome in ("sandbox_error", "signaled"), got
+
+
+@attack("K03", "K09")
+def test_a_stopped_init_does_not_hold_up_the_deadline(bell, token):
+    process = bell.start_inside("pause", token, options=["--time", "700ms"])
+    assert harness.until(lambda: harness.marked(token))
+    (init,) = harness.inits(process.pid)
+    os.kill(init, signal.SIGSTOP)
+    out, err = bell.finish(process)
+    got = harness.Result(process, "stopped", out, err)
+    bell.check(got)
+    assert got.outcome == "time_limit"
+    assert not harness.marked(token)
+
+
+@attack("K09")
+def test_a_stopped_program_and_a_stopped_init_are_cancelled_all_the_same(bell, token):
+    process = bell.start_inside("pause", token)
+    assert harness.until(lambda: harness.marked(token))
+    (init,) = harness.inits(process.pid)
+    for pid in (init, *harness.marked(token)):
+        os.kill(pid, signal.SIGSTOP)
+    process.terminate()
+    out, err = bell.finish(process)
+    assert harness.Result(process, "stopped", out, err).outcome == "cancelled"
+    assert not harness.marked(token)
+
+
+@attack("K02")
+def test_a_program_without_a_terminal_cannot_stop_the_caller(bell, token):
+    got = bell.run("--", "/bin/sh", "-c", "kill -TSTP 0; kill -STOP -- -1; kill -TTIN 0; echo on")
+    assert got.outcome in ("exited", "signaled", "time_limit")
+
+
+@attack("K04")
+def test_a_run_outlives_the_thread_that_asked_for_it(bell):
+    """In test_caller.py with the library; here the command, started from a thread that ends."""
+    import threading
+    box = []
+    thread = threading.Thread(target=lambda: box.append(bell.start("--", "/bin/sh", "-c",
+                                                                   "sleep 0.3; echo done")))
+    thread.start()
+    thread.join()
+    out, err = bell.finish(box[0])
+    assert harness.Result(box[0], "thread", out, err).out == "done\n"
+
+
+@attack("K05", "K06")
+def test_ignored_and_blocked_signals_of_the_caller_do_not_come_in(bell, token):
+    def odd():
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGHUP, signal.SIGQUIT,
+                       signal.SIGUSR1):
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))
+    process = bell.start_inside("signals", ",", "pids", preexec_fn=odd)
+    out, err = bell.finish(process)
+    got = harness.Result(process, "odd", out, err)
+    bell.check(got)
+    assert got.outcome == "exited"
+    rows = dict(line.split(":\t") for line in got.lines[0]["text"].splitlines())
+    for name in ("SigPnd", "SigBlk", "SigIgn", "SigCgt"):
+        assert int(rows[name], 16) == 0, rows
+    process = bell.start("--", "/bin/sh", "-c", "yes | head -1; exit 8", preexec_fn=odd)
+    out, err = bell.finish(process)
+    got = harness.Result(process, "odd", out, err)
+    assert (got.exit_code, got.out) == (8, "y\n")
+
+
+@attack("K05")
+def test_odd_umask_limits_and_descriptors_of_the_caller_do_not_come_in(bell):
+    import resource
+
+    def odd():
+        os.umask(0o777)
+        os.chdir("/")
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 23))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 256))
+    process = bell.start("--", "/bin/sh", "-c", "umask; pwd; ulimit -n; ulimit -c", preexec_fn=odd)
+    out, err = bell.finish(process)
+    got = harness.Result(process, "odd", out, err)
+    if got.outcome == "exited":
+        words = got.out.split()
+        assert words[:2] == ["0022", "/workspace"] and words[3] == "0", got
+        assert int(words[2]) <= 1024
+    else:
+        # A limit of the caller's that is below the plan is told, not passed by.
+        assert got.outcome in ("refused", "sandbox_error") and "nofile" in str(got.json).lower()
+
+
+@attack("K07")
+def test_odd_arguments_are_no_harm(bell):
+    got = bell.run("--", "/bin/sh", "-c", "echo $#", "sh", *[""] * 500, "x" * 100000)
+    assert got.out == "501\n" or got.status == 125
+    assert bell.raw("--", "")[0] in (125, 126, 127)
+    got = bell.run("--", "/usr/bin/printf", "%s", "a\nb\x1b[0m\u202e" + "\udcff".encode(
+        "utf-8", "surrogateescape").decode("latin1"))
+    assert got.exit_code == 0
+
+
+@attack("K10")
+def test_many_runs_at_once_are_kept_apart(bell):
+    runs = [bell.start("--", "/bin/sh", "-c", f"echo {n} > /workspace/n; sleep 0.1; cat /workspace/n;"
+                       f"exit {n}") for n in range(12)]
+    ids = set()
+    for n, process in enumerate(runs):
+        out, err = bell.finish(process)
+        got = harness.Result(process, n, out, err)
+        bell.check(got)
+        assert (got.outcome, got.exit_code, got.out) == ("exited", n, f"{n}\n"), got
+        ids.add(got.run_id)
+    assert len(ids) == 12
