@@ -56,7 +56,7 @@ static int read_fraction(struct decimal *number, const char *text, const char *s
 static int read_decimal(struct decimal *ret, const char *text, const char *shape,
 			struct bj_error *err)
 {
-	struct decimal number = {0};
+	struct decimal number = {.rest = text};
 
 	if (text[0] == '\0')
 		return fail(err, BJ_INVALID, "empty: %s", shape);
@@ -122,7 +122,7 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct bj_error *err)
 		{"g", UINT64_C(1) << 30},
 		{"t", UINT64_C(1) << 40},
 	};
-	struct decimal number;
+	struct decimal number = {.rest = ""};
 
 	if (read_decimal(&number, text, shape, err) < 0)
 		return -1;
@@ -142,7 +142,7 @@ int parse_time(const char *text, uint64_t *ret_ms, struct bj_error *err)
 		{"m", 60000},
 		{"h", 3600000},
 	};
-	struct decimal number;
+	struct decimal number = {.rest = ""};
 
 	if (read_decimal(&number, text, shape, err) < 0)
 		return -1;
@@ -157,7 +157,7 @@ int parse_time(const char *text, uint64_t *ret_ms, struct bj_error *err)
 int parse_count(const char *text, uint64_t *ret_count, struct bj_error *err)
 {
 	static const char shape[] = "a count is digits alone, as in 64";
-	struct decimal number;
+	struct decimal number = {.rest = ""};
 
 	if (read_decimal(&number, text, shape, err) < 0)
 		return -1;
@@ -170,7 +170,7 @@ int parse_count(const char *text, uint64_t *ret_count, struct bj_error *err)
 int parse_milli(const char *text, uint64_t *ret_milli, struct bj_error *err)
 {
 	static const char shape[] = "a number with at most three decimals, as in 0.5";
-	struct decimal number;
+	struct decimal number = {.rest = ""};
 
 	if (read_decimal(&number, text, shape, err) < 0)
 		return -1;

@@ -61,8 +61,8 @@ bool path_is_canonical(const char *path)
 
 void list_free(char **list)
 {
-	for (char **item = list; item && *item; item++)
-		free(*item);
+	for (size_t i = 0; list && list[i]; i++)
+		free(list[i]);
 	free(list);
 }
 
@@ -71,10 +71,10 @@ char **list_copy(char *const *list)
 	size_t count = 0;
 	while (list && list[count])
 		count++;
-	if (!list)
+	char **copy = list ? calloc(count + 1, sizeof(*copy)) : NULL;
+	if (!copy)
 		return NULL;
-	char **copy = calloc(count + 1, sizeof(*copy));
-	for (size_t i = 0; copy && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		copy[i] = strdup(list[i]);
 		if (!copy[i]) {
 			list_free(copy);

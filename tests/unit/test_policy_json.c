@@ -106,142 +106,134 @@ static void assert_refused(const struct refusal *row, enum policy_file_kind kind
 	assert_int_equal(decode(row->text, kind, &file, NULL), -1);
 }
 
+static const struct refusal refusals[] = {
+	/* not JSON, or not an object */
+	{"", 1, 1, "expected near end of file"},
+	{"{", 1, 2, "expected"},
+	{"{\"pids\"", 1, 8, "expected"},
+	{"{\n  \"pids\": \"6", 2, 13, "premature end"},
+	{"[]", 1, 1, "is an object"},
+	{"\n [1]", 2, 2, "is an object"},
+	{"3", 1, 1, "expected"},
+	{"null", 1, 1, "expected"},
+	{"\xef\xbb\xbf{}", 1, 1, "expected"},
+	{"// x\n{}", 1, 1, "expected"},
+	{"{'pids': 5}", 1, 2, "expected"},
+	{"{pids: 5}", 1, 2, "expected"},
+	{"{\"pids\": 5,}", 1, 12, "expected"},
+	{"{\"pids\": 5} x", 1, 13, "end of file expected"},
+	{"{\"pids\": 5}{}", 1, 12, "end of file expected"},
+	{"{\"pids\" 5}", 1, 9, "':' expected"},
+	{"{\"pids\": 5 \"time\": 6}", 1, 12, "expected"},
+
+	/* keys */
+	{"{\"memry\": 1}", 1, 2, "unknown key \"memry\""},
+	{"{\"\": 1}", 1, 2, "unknown key \"\""},
+	{"{\"Memory\": 1}", 1, 2, "unknown key"},
+	{"{\"keep-output\": \"64k\"}", 1, 2, "unknown key \"keep-output\""},
+	{"{\"pids\": 5,\n\n   \"x\\u001b[2J\": 1}", 3, 4, "unknown key \"x\\x1b[2J\""},
+	{"{\"\xc3\xa9\xc3\xa9\": 1, \"x\": 2}", 1, 2, "unknown key \"\xc3\xa9\xc3\xa9\""},
+	{"{\"pids\": 5, \"pids\": 6}", 1, 13, "\"pids\": this key is repeated"},
+	{"{\"pids\": 5,\n \"p\\u0069ds\": 6}", 2, 2, "repeated"},
+	{"{\"x\": {\"y\": 1,\n\"y\": 2}}", 2, 1, "repeated"},
+
+	/* numbers */
+	{"{\"memory\": NaN}", 1, 12, "memory \"NaN\": invalid token; the range is 8m to 1024t"},
+	{"{\"memory\": Infinity}", 1, 12, "memory \"Infinity\": invalid token; the range"},
+	{"{\"memory\":\n  1e400}", 2, 3, "memory \"1e400\": too large a number; the range is 8m"},
+	{"{\"memory\": 99999999999999999999}", 1, 2, "too large; the range is 8m to 1024t"},
+	{"{\"memory\": 18446744073709551616}", 1, 2, "too large"},
+	{"{\"memory\": 18446744073709551617}", 1, 2, "too large"},
+	{"{\"memory\": 1125899906842625}", 1, 2, "\"1125899906842625\": too large"},
+	{"{\"memory\": \"18446744073709551616\"}", 1, 2, "too large"},
+	{"{\"memory\": \"17592186044417m\"}", 1, 2, "too large"},
+	{"{\"memory\": 0}", 1, 2, "memory \"0\": 0 never means unlimited"},
+	{"{\"memory\": -0}", 1, 2, "no sign"},
+	{"{\"memory\": -1}", 1, 2, "memory \"-1\": no sign"},
+	{"{\"memory\": \"-1\"}", 1, 2, "no sign"},
+	{"{\"memory\": 64}", 1, 2, "memory \"64\": too small; the range is 8m"},
+	{"{\"memory\": 3e8}", 1, 2, "memory \"3e8\": a size is"},
+	{"{\"memory\": 300000000.0}", 1, 2, "a size is"},
+	{"{\"memory\": 300000000.5}", 1, 2, "a size is"},
+	{"{\"memory\": 0x10000000}", 1, 12, "'}' expected"},
+	{"{\"memory\": 010}", 1, 12, "memory \"010\": invalid token"},
+	{"{\"memory\": 64m}", 1, 12, "'}' expected"},
+	{"{\"memory\": \"\"}", 1, 2, "memory \"\": empty"},
+	{"{\"memory\": \"64 m\"}", 1, 2, "a size is"},
+	{"{\"memory\": \"64M\"}", 1, 2, "a size is"},
+	{"{\"pids\": 64.0}", 1, 2, "a count is"},
+	{"{\"pids\": \"64k\"}", 1, 2, "a count is"},
+	{"{\"time\": 10}", 1, 2, "give a unit"},
+	{"{\"time\": \"10\"}", 1, 2, "give a unit"},
+	{"{\"time\": \"9ms\"}", 1, 2, "time \"9ms\": too small; the range is 10ms to 168h"},
+	{"{\"cpus\": 0.0005}", 1, 2, "at most three decimals"},
+	{"{\"cpus\": 5e-1}", 1, 2, "at most three decimals"},
+	{"{\"cpus\": 1e-400}", 1, 2, "at most three decimals"},
+
+	/* types */
+	{"{\"memory\": true}", 1, 2, "memory: the value must be a number or a string; the range"},
+	{"{\"memory\": null}", 1, 2, "must be a number or a string"},
+	{"{\"memory\": [64]}", 1, 2, "must be a number or a string"},
+	{"{\"memory\": {\"a\": 1}}", 1, 2, "must be a number or a string"},
+	{"{\"memory\": tru}", 1, 12, "invalid token"},
+	{"{\"accept_missing\": \"landlock\"}", 1, 2, "accept_missing: the value must be a list"},
+	{"{\"accept_missing\": {}}", 1, 2, "must be a list"},
+	{"{\"accept_missing\": [1]}", 1, 21, "a list holds strings"},
+	{"{\"accept_missing\": [[\"landlock\"]]}", 1, 21, "a list holds strings"},
+	{"{\"accept_missing\": [\"landlock\",\n null]}", 2, 2, "a list holds strings"},
+	{"{\"profiles\": []}", 1, 2, "profiles: the value must be an object"},
+	{"{\"profiles\": {\"a\": \"b\"}}", 1, 15, "profile \"a\": a profile is an object"},
+
+	/* text */
+	{"{\"pids\": \"6\xff\"}", 1, 12, "the byte \\xff is not UTF-8"},
+	{"{\"\xc3\xa9\": \"\xc0\x80\"}", 1, 8, "the byte \\xc0 is not UTF-8"},
+	{"{\"pids\": \"\xed\xa0\x80\"}", 1, 11, "is not UTF-8"},
+	{"{\"pids\": \"6\\u00004\"}", 1, 10, "pids \"6\\\\u00004\": NUL is not allowed"},
+	{"{\"pi\\u0000ds\": 5}", 1, 2, "NUL is not allowed"},
+	{"{\"pids\": \"6\n4\"}", 1, 10, "pids \"6\\n4\": unexpected newline"},
+	{"{\"pids\": \"6\x1b[31m\"}", 1, 10, "pids \"6\\x1b[31m\": control character"},
+	{"{\"pids\": \"6\\u001b[31m\"}", 1, 2, "pids \"6\\x1b[31m\": a count is"},
+	{"{\"pids\": \"\\ud800\"}", 1, 10, "invalid Unicode"},
+	{"{\"pids\": \"\\q\"}", 1, 10, "invalid escape"},
+
+	/* what a list may name */
+	{"{\"accept_missing\": [\"seccomp\"]}", 1, 21, "accept_missing \"seccomp\": only cgroup"},
+	{"{\"accept_missing\": [\"Landlock\"]}", 1, 21, "only cgroup and landlock"},
+	{"{\"accept_missing\": [\"\"]}", 1, 21, "only cgroup and landlock"},
+	{"{\"accept_missing\": [\"*\"]}", 1, 21, "only cgroup and landlock"},
+	{"{\"accept_missing\": [\"cgroup\", \"cgroup\"]}", 1, 31, "repeated"},
+	{"{\"ro_prefixes\": [\"/srv\"]}", 1, 2, "only the operator", BJ_REFUSED},
+	{"{\"ro_prefixes\": []}", 1, 2, "only the operator", BJ_REFUSED},
+
+	/* profiles */
+	{"{\"profiles\": {\"agent\": {}}}", 1, 15, "built in"},
+	{"{\"profiles\": {\"\": {}}}", 1, 15, "the name of a profile"},
+	{"{\"profiles\": {\"A\": {}}}", 1, 15, "the name of a profile"},
+	{"{\"profiles\": {\"-a\": {}}}", 1, 15, "the name of a profile"},
+	{"{\"profiles\": {\"../a\": {}}}", 1, 15, "the name of a profile"},
+	{"{\"profiles\": {\"a\\n\": {}}}", 1, 15, "profile \"a\\n\": the name of a profile"},
+	{"{\"profiles\": {\"abcdefghijklmnopqrstuvwxyz0123456\": {}}}", 1, 15, "the name of a"},
+	{"{\"profiles\": {\"a\": {}, \"a\": {}}}", 1, 24, "repeated"},
+	{"{\"profiles\": {\"a\": {\"pids\": 5, \"pids\": 6}}}", 1, 32, "repeated"},
+	{"{\"profiles\": {\"a\": {\n\"memory\": 1}}}", 2, 1, "memory \"1\": too small"},
+	{"{\"profiles\": {\"a\": {\"profiles\": {}}}}", 1, 21, "unknown key \"profiles\""},
+	{"{\"profiles\": {\"a\": {\"pids\": 5}, \"b\": {\"pids\": 0}}}", 1, 39, "pids \"0\""},
+	{"{\"profiles\": {\"a\": {\"ro_prefixes\": []}}}", 1, 21, "only the operator", BJ_REFUSED},
+	/* the place is kept through everything that may stand before it */
+	{"{\"accept_missing\": [\"cgroup\" ,\"landlock\"], \"cpus\" "
+	 ":0.5,\"time\":\"1\\u0073\",\n"
+	 "\"profiles\":{\"a\":{\"accept_missing\":[]},\"b\":{}} , \"pids\":\"6\\u0034\", "
+	 "\"x\":1}",
+	 2, 67, "unknown key \"x\""},
+};
+
 static void no_other_text_is_a_policy_file(void **state)
 {
 	(void)state;
-	static const struct refusal rows[] = {
-		/* not JSON, or not an object */
-		{"", 1, 1, "expected near end of file"},
-		{"{", 1, 2, "expected"},
-		{"{\"pids\"", 1, 8, "expected"},
-		{"{\n  \"pids\": \"6", 2, 13, "premature end"},
-		{"[]", 1, 1, "is an object"},
-		{"\n [1]", 2, 2, "is an object"},
-		{"3", 1, 1, "expected"},
-		{"null", 1, 1, "expected"},
-		{"\xef\xbb\xbf{}", 1, 1, "expected"},
-		{"// x\n{}", 1, 1, "expected"},
-		{"{'pids': 5}", 1, 2, "expected"},
-		{"{pids: 5}", 1, 2, "expected"},
-		{"{\"pids\": 5,}", 1, 12, "expected"},
-		{"{\"pids\": 5} x", 1, 13, "end of file expected"},
-		{"{\"pids\": 5}{}", 1, 12, "end of file expected"},
-		{"{\"pids\" 5}", 1, 9, "':' expected"},
-		{"{\"pids\": 5 \"time\": 6}", 1, 12, "expected"},
-
-		/* keys */
-		{"{\"memry\": 1}", 1, 2, "unknown key \"memry\""},
-		{"{\"\": 1}", 1, 2, "unknown key \"\""},
-		{"{\"Memory\": 1}", 1, 2, "unknown key"},
-		{"{\"keep-output\": \"64k\"}", 1, 2, "unknown key \"keep-output\""},
-		{"{\"pids\": 5,\n\n   \"x\\u001b[2J\": 1}", 3, 4, "unknown key \"x\\x1b[2J\""},
-		{"{\"\xc3\xa9\xc3\xa9\": 1, \"x\": 2}", 1, 2, "unknown key \"\xc3\xa9\xc3\xa9\""},
-		{"{\"pids\": 5, \"pids\": 6}", 1, 13, "\"pids\": this key is repeated"},
-		{"{\"pids\": 5,\n \"p\\u0069ds\": 6}", 2, 2, "repeated"},
-		{"{\"x\": {\"y\": 1,\n\"y\": 2}}", 2, 1, "repeated"},
-
-		/* numbers */
-		{"{\"memory\": NaN}", 1, 12,
-		 "memory \"NaN\": invalid token; the range is 8m to 1024t"},
-		{"{\"memory\": Infinity}", 1, 12, "memory \"Infinity\": invalid token; the range"},
-		{"{\"memory\":\n  1e400}", 2, 3,
-		 "memory \"1e400\": too large a number; the range is 8m"},
-		{"{\"memory\": 99999999999999999999}", 1, 2, "too large; the range is 8m to 1024t"},
-		{"{\"memory\": 18446744073709551616}", 1, 2, "too large"},
-		{"{\"memory\": 18446744073709551617}", 1, 2, "too large"},
-		{"{\"memory\": 1125899906842625}", 1, 2, "\"1125899906842625\": too large"},
-		{"{\"memory\": \"18446744073709551616\"}", 1, 2, "too large"},
-		{"{\"memory\": \"17592186044417m\"}", 1, 2, "too large"},
-		{"{\"memory\": 0}", 1, 2, "memory \"0\": 0 never means unlimited"},
-		{"{\"memory\": -0}", 1, 2, "no sign"},
-		{"{\"memory\": -1}", 1, 2, "memory \"-1\": no sign"},
-		{"{\"memory\": \"-1\"}", 1, 2, "no sign"},
-		{"{\"memory\": 64}", 1, 2, "memory \"64\": too small; the range is 8m"},
-		{"{\"memory\": 3e8}", 1, 2, "memory \"3e8\": a size is"},
-		{"{\"memory\": 300000000.0}", 1, 2, "a size is"},
-		{"{\"memory\": 300000000.5}", 1, 2, "a size is"},
-		{"{\"memory\": 0x10000000}", 1, 12, "'}' expected"},
-		{"{\"memory\": 010}", 1, 12, "memory \"010\": invalid token"},
-		{"{\"memory\": 64m}", 1, 12, "'}' expected"},
-		{"{\"memory\": \"\"}", 1, 2, "memory \"\": empty"},
-		{"{\"memory\": \"64 m\"}", 1, 2, "a size is"},
-		{"{\"memory\": \"64M\"}", 1, 2, "a size is"},
-		{"{\"pids\": 64.0}", 1, 2, "a count is"},
-		{"{\"pids\": \"64k\"}", 1, 2, "a count is"},
-		{"{\"time\": 10}", 1, 2, "give a unit"},
-		{"{\"time\": \"10\"}", 1, 2, "give a unit"},
-		{"{\"time\": \"9ms\"}", 1, 2, "time \"9ms\": too small; the range is 10ms to 168h"},
-		{"{\"cpus\": 0.0005}", 1, 2, "at most three decimals"},
-		{"{\"cpus\": 5e-1}", 1, 2, "at most three decimals"},
-		{"{\"cpus\": 1e-400}", 1, 2, "at most three decimals"},
-
-		/* types */
-		{"{\"memory\": true}", 1, 2,
-		 "memory: the value must be a number or a string; the range"},
-		{"{\"memory\": null}", 1, 2, "must be a number or a string"},
-		{"{\"memory\": [64]}", 1, 2, "must be a number or a string"},
-		{"{\"memory\": {\"a\": 1}}", 1, 2, "must be a number or a string"},
-		{"{\"memory\": tru}", 1, 12, "invalid token"},
-		{"{\"accept_missing\": \"landlock\"}", 1, 2,
-		 "accept_missing: the value must be a list"},
-		{"{\"accept_missing\": {}}", 1, 2, "must be a list"},
-		{"{\"accept_missing\": [1]}", 1, 21, "a list holds strings"},
-		{"{\"accept_missing\": [[\"landlock\"]]}", 1, 21, "a list holds strings"},
-		{"{\"accept_missing\": [\"landlock\",\n null]}", 2, 2, "a list holds strings"},
-		{"{\"profiles\": []}", 1, 2, "profiles: the value must be an object"},
-		{"{\"profiles\": {\"a\": \"b\"}}", 1, 15, "profile \"a\": a profile is an object"},
-
-		/* text */
-		{"{\"pids\": \"6\xff\"}", 1, 12, "the byte \\xff is not UTF-8"},
-		{"{\"\xc3\xa9\": \"\xc0\x80\"}", 1, 8, "the byte \\xc0 is not UTF-8"},
-		{"{\"pids\": \"\xed\xa0\x80\"}", 1, 11, "is not UTF-8"},
-		{"{\"pids\": \"6\\u00004\"}", 1, 10, "pids \"6\\\\u00004\": NUL is not allowed"},
-		{"{\"pi\\u0000ds\": 5}", 1, 2, "NUL is not allowed"},
-		{"{\"pids\": \"6\n4\"}", 1, 10, "pids \"6\\n4\": unexpected newline"},
-		{"{\"pids\": \"6\x1b[31m\"}", 1, 10, "pids \"6\\x1b[31m\": control character"},
-		{"{\"pids\": \"6\\u001b[31m\"}", 1, 2, "pids \"6\\x1b[31m\": a count is"},
-		{"{\"pids\": \"\\ud800\"}", 1, 10, "invalid Unicode"},
-		{"{\"pids\": \"\\q\"}", 1, 10, "invalid escape"},
-
-		/* what a list may name */
-		{"{\"accept_missing\": [\"seccomp\"]}", 1, 21,
-		 "accept_missing \"seccomp\": only cgroup"},
-		{"{\"accept_missing\": [\"Landlock\"]}", 1, 21, "only cgroup and landlock"},
-		{"{\"accept_missing\": [\"\"]}", 1, 21, "only cgroup and landlock"},
-		{"{\"accept_missing\": [\"*\"]}", 1, 21, "only cgroup and landlock"},
-		{"{\"accept_missing\": [\"cgroup\", \"cgroup\"]}", 1, 31, "repeated"},
-		{"{\"ro_prefixes\": [\"/srv\"]}", 1, 2, "only the operator", BJ_REFUSED},
-		{"{\"ro_prefixes\": []}", 1, 2, "only the operator", BJ_REFUSED},
-
-		/* profiles */
-		{"{\"profiles\": {\"agent\": {}}}", 1, 15, "built in"},
-		{"{\"profiles\": {\"\": {}}}", 1, 15, "the name of a profile"},
-		{"{\"profiles\": {\"A\": {}}}", 1, 15, "the name of a profile"},
-		{"{\"profiles\": {\"-a\": {}}}", 1, 15, "the name of a profile"},
-		{"{\"profiles\": {\"../a\": {}}}", 1, 15, "the name of a profile"},
-		{"{\"profiles\": {\"a\\n\": {}}}", 1, 15,
-		 "profile \"a\\n\": the name of a profile"},
-		{"{\"profiles\": {\"abcdefghijklmnopqrstuvwxyz0123456\": {}}}", 1, 15,
-		 "the name of a"},
-		{"{\"profiles\": {\"a\": {}, \"a\": {}}}", 1, 24, "repeated"},
-		{"{\"profiles\": {\"a\": {\"pids\": 5, \"pids\": 6}}}", 1, 32, "repeated"},
-		{"{\"profiles\": {\"a\": {\n\"memory\": 1}}}", 2, 1, "memory \"1\": too small"},
-		{"{\"profiles\": {\"a\": {\"profiles\": {}}}}", 1, 21, "unknown key \"profiles\""},
-		{"{\"profiles\": {\"a\": {\"pids\": 5}, \"b\": {\"pids\": 0}}}", 1, 39,
-		 "pids \"0\""},
-		{"{\"profiles\": {\"a\": {\"ro_prefixes\": []}}}", 1, 21, "only the operator",
-		 BJ_REFUSED},
-		/* the place is kept through everything that may stand before it */
-		{"{\"accept_missing\": [\"cgroup\" ,\"landlock\"], \"cpus\" "
-		 ":0.5,\"time\":\"1\\u0073\",\n"
-		 "\"profiles\":{\"a\":{\"accept_missing\":[]},\"b\":{}} , \"pids\":\"6\\u0034\", "
-		 "\"x\":1}",
-		 2, 67, "unknown key \"x\""},
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		assert_refused(&rows[i], FILE_OF_USER);
-		if (rows[i].code != BJ_REFUSED)
-			assert_refused(&rows[i], FILE_OF_OPERATOR);
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		assert_refused(&refusals[i], FILE_OF_USER);
+		if (refusals[i].code != BJ_REFUSED)
+			assert_refused(&refusals[i], FILE_OF_OPERATOR);
 	}
 }
 
