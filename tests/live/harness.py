@@ -39,7 +39,19 @@ def modes_of_this_host():
     named = os.environ.get("BELLJAR_TEST_MODES")
     if named:
         return named.split(",")
-    return ["root", "user"] if os.geteuid() == 0 else ["user"]
+    if os.geteuid() != 0:
+        return ["user"]
+    return ["root" if root_has_cgroups() else "root-no-cgroup", "user"]
+
+
+def root_has_cgroups():
+    """Whether root can make cgroups here, by version 2 or by version 1."""
+    top = "/sys/fs/cgroup"
+    version_2 = read(f"{top}/cgroup.controllers").split()
+    if version_2:
+        return {b"memory", b"pids", b"cpu"} <= set(version_2) and os.access(top, os.W_OK)
+    return all(os.path.isdir(f"{top}/{name}") and os.access(f"{top}/{name}", os.W_OK)
+               for name in ("memory", "pids", "cpu", "cpuacct"))
 
 
 def as_user():
@@ -52,6 +64,13 @@ def as_user():
 # Namespaces for probes that must not touch the host: a user of no importance, root inside.
 OUTER = as_user() + ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--net",
                      "--ipc", "--uts", "--mount-proc", "--kill-child", "--"]
+
+
+def read(path):
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError):
+        return b""
 
 
 def clean_env(**more):
@@ -248,13 +267,6 @@ def bare(inside, *words, outer=False, user=False, before=(), **more):
 
 
 # ---- What the host shows -----------------------------------------------------------------------
-
-
-def read(path):
-    try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError):
-        return b""
 
 
 def processes():
