@@ -3,18 +3,15 @@
 #ifndef FILES_SHOW_H
 #define FILES_SHOW_H
 
+#include "base/text.h"
+
 #include <sys/types.h>
 
-#define SHOW_SIZE 192
-
+/* text_quote() by value, for the arguments of a message. */
 struct shown {
-	char text[SHOW_SIZE];
+	char text[TEXT_PATH_SIZE];
 };
 
-/*
- * The name in double quotes: control characters, what reorders or hides text, and bytes that are
- * no UTF-8 are escaped as in C; of a long name the middle is left out.
- */
 struct shown show(const char *name);
 
 /* "a symbolic link", "a FIFO", … */
