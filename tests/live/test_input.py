@@ -81,9 +81,10 @@ def test_an_unknown_option_is_refused(first_bell):
         refused(first_bell, *words, "--", "/bin/echo", "ran")
 
 
-def test_a_repeated_option_has_one_reading_or_is_refused(first_bell):
-    status, out, err = first_bell.raw("--memory", "64m", "--memory", "128m", "--", "/bin/echo", "ran")
-    assert (status, out) in ((125, b""), (0, b"ran\n"))
+def test_a_repeated_option_is_refused(first_bell):
+    for words in (["--memory", "64m", "--memory", "64m"], ["--time=1s", "--time", "1s"], ["--json", "--json"],
+                  ["-c", "1", "--code", "1"], ["--cwd", "/tmp", "--cwd", "/tmp"]):
+        refused(first_bell, *words, "--", "/bin/echo", "ran", names=["twice"])
 
 
 def test_nothing_to_run_is_refused(first_bell):
@@ -131,19 +132,6 @@ def test_a_bad_working_directory_is_refused_or_not_started(first_bell, path):
 @pytest.mark.parametrize("value", ["nosuchimage", "", "/no/such", "../x", "a/b/../c", "x" * 5000, "\x1b"])
 def test_a_bad_image_is_refused(first_bell, value):
     refused(first_bell, "--image", value, "--", "/bin/echo", "ran", names=["image"])
-
-
-def test_the_image_can_be_a_directory(bell):
-    image = bell.dir("image")
-    (image / "bin").mkdir()
-    (image / "usr").mkdir()
-    target = image / "bin" / "inside"
-    target.write_bytes(bell.inside_binary.read_bytes())
-    target.chmod(0o755)
-    got = bell.run("--image", image, "--", "/bin/inside", "list", "/", ",", "write", "/bin/new", "x", ",",
-                   "ids", ",", "open", "/etc/shadow", "r", ",", "exit", 5)
-    assert (got.outcome, got.exit_code) == ("exited", 5), got
-    assert got.lines[1]["name"] == "EROFS" and got.lines[3]["name"] == "ENOENT"
 
 
 @pytest.mark.parametrize("value", ["nosuch", "", "AGENT", "agent ", "../agent", "\x1b[31m", "a" * 5000])
@@ -260,12 +248,13 @@ def test_a_directory_and_a_dangling_link_cannot_be_started(bell):
     assert (got.outcome, got.status) == ("not_started", 126), got
     got = bell.run("--", "/proc/self/fd/99")
     assert (got.outcome, got.status) == ("not_started", 127), got
-    image = bell.dir("image")
-    (image / "bin").mkdir()
-    (image / "bin" / "dangling").symlink_to("/no/such/target")
-    (image / "bin" / "circle").symlink_to("circle")
-    assert bell.run("--image", image, "--", "/bin/dangling").status == 127
-    assert bell.run("--image", image, "--", "/bin/circle").status in (126, 127)
+    if os.geteuid() != 0:
+        return
+    before = harness.in_mounts("mount -t tmpfs -o mode=755 none /usr/share && cd /usr/share && "
+                               "ln -s /no/such dangling && ln -s circle circle")
+    for name, status in (("dangling", 127), ("circle", 126)):
+        got = bell.run("--", f"/usr/share/{name}", before=before)
+        assert (got.outcome, got.status, got.started) == ("not_started", status, False), got
 
 
 def test_a_name_that_the_path_does_not_have_is_127(bell):
