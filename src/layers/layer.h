@@ -56,9 +56,9 @@ enum layer_where {
 	IN_PROGRAM, /* the process that becomes the program */
 };
 
-struct plan;    /* what is to be put up: plan.h */
-struct launch;  /* the launcher's state for one run: run/launch.h */
-struct child;   /* what code between clone and exec may read: child.h */
+struct plan;	/* what is to be put up: plan.h */
+struct launch;	/* the launcher's state for one run: run/launch.h */
+struct child;	/* what code between clone and exec may read: child.h */
 struct posture; /* what the kernel says of the stopped program: run/receipt.h */
 
 struct layer {
@@ -67,15 +67,15 @@ struct layer {
 	const char *leaves; /* what it does not stop */
 	const char *needs;  /* kernel, settings and rights it needs */
 	const char *shared; /* why no attack is stopped by it alone, or NULL: one is */
-	uint64_t clone;     /* CLONE_NEW* flags */
-	uint32_t after;     /* layers without which this one cannot be put up */
+	uint64_t clone;	    /* CLONE_NEW* flags */
+	uint32_t after;	    /* layers without which this one cannot be put up */
 	enum layer_where where;
 	bool may_be_missing; /* a policy file may accept its absence */
 
 	/*
 	 * Hooks, each optional, 0 or -1. Those of the launcher (`prepare` before clone, `parent`
-	 * after it) and of the child fill a struct fault through STEP() in step.h. `verify` compares
-	 * what is in force with the plan.
+	 * after it) and of the child fill a struct fault through STEP() in step.h. `verify`
+	 * compares what is in force with the plan.
 	 */
 	int (*prepare)(struct launch *launch, struct fault *fault);
 	int (*parent)(struct launch *launch, struct fault *fault);

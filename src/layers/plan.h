@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PLAN_MAGIC     UINT64_C(0x31304e414c504a42) /* "BJPLAN01" */
-#define PLAN_SIZE_MAX  (UINT32_C(8) << 20)
-#define PLAN_ARGS_MAX  4096
-#define PLAN_ENV_MAX   1024
-#define PLAN_EXECS_MAX 64
-#define PLAN_NODES_MAX 256
+#define PLAN_MAGIC	UINT64_C(0x31304e414c504a42) /* "BJPLAN01" */
+#define PLAN_SIZE_MAX	(UINT32_C(8) << 20)
+#define PLAN_ARGS_MAX	4096
+#define PLAN_ENV_MAX	1024
+#define PLAN_EXECS_MAX	64
+#define PLAN_NODES_MAX	256
 #define PLAN_COPIES_MAX 256
-#define PLAN_PATH_MAX  4096
+#define PLAN_PATH_MAX	4096
 
 /* A string, or `count` records of a kind that the member names, at `offset`. */
 struct plan_span {
@@ -30,16 +30,17 @@ struct plan_span {
 
 /* How the file tree inside is made, in order: struct plan_node. */
 enum node_kind {
-	NODE_DIR,     /* mkdir, mode */
-	NODE_FILE,    /* a file with `data`, mode */
-	NODE_LINK,    /* a symbolic link to `source` */
-	NODE_BIND,    /* `source` of the host, recursively, read-only, nosuid, nodev */
-	NODE_DEVICE,  /* the character device `source` of the host, major:minor in `number` */
-	NODE_TMPFS,   /* a private tmpfs of `size` bytes, `number` inodes, mode */
-	NODE_PROC,    /* a fresh proc */
-	NODE_RO,      /* an existing path inside, made read-only (absent: left out) */
-	NODE_HIDE,    /* an existing path inside, covered by an empty read-only one (absent: left out) */
-	NODE_COVER,   /* an existing file inside, covered by a file with `data` (absent: left out) */
+	NODE_DIR,    /* mkdir, mode */
+	NODE_FILE,   /* a file with `data`, mode */
+	NODE_LINK,   /* a symbolic link to `source` */
+	NODE_BIND,   /* `source` of the host, recursively, read-only, nosuid, nodev */
+	NODE_DEVICE, /* the character device `source` of the host, major:minor in `number` */
+	NODE_TMPFS,  /* a private tmpfs of `size` bytes, `number` inodes, mode */
+	NODE_PROC,   /* a fresh proc */
+	NODE_RO,     /* an existing path inside, made read-only (absent: left out) */
+	NODE_HIDE,  /* an existing path inside, covered by an empty read-only one (absent: left out)
+		     */
+	NODE_COVER, /* an existing file inside, covered by a file with `data` (absent: left out) */
 	NODE_KIND_COUNT,
 };
 
@@ -51,7 +52,8 @@ struct plan_node {
 	struct plan_span data;
 	uint64_t size;
 	uint64_t number;
-	/* Which file `source` was when the plan was made; NODE_BIND and NODE_DEVICE must find it. */
+	/* Which file `source` was when the plan was made; NODE_BIND and NODE_DEVICE must find it.
+	 */
 	uint64_t dev, ino;
 };
 
@@ -64,7 +66,7 @@ struct plan_copy {
 };
 
 enum plan_ids {
-	IDS_OWN,    /* started by root: an outside id of its own, PLAN_ID_BASE + the launcher's pid */
+	IDS_OWN, /* started by root: an outside id of its own, PLAN_ID_BASE + the launcher's pid */
 	IDS_CALLER, /* started by an ordinary user: the caller's own id outside */
 };
 /* Above what systemd gives to containers, below what it reserves. pid_max is at most 2^22. */
@@ -76,24 +78,25 @@ enum plan_ids {
 enum plan_cgroup {
 	CGROUP_NONE, /* accepted as missing: `monitor` and `rlimit` stand in */
 	CGROUP_V2,
-	CGROUP_V1, /* memory, pids, cpu and cpuacct; kill and freeze by a v2 mount where there is one */
+	CGROUP_V1, /* memory, pids, cpu and cpuacct; kill and freeze by a v2 mount where there is
+		      one */
 };
 
 enum { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_COUNT };
 
 struct plan {
 	uint64_t magic;
-	uint32_t size; /* of the whole plan */
+	uint32_t size;	   /* of the whole plan */
 	uint32_t required; /* bits of enum layer_id; the launcher refuses any but its own set */
 	uint32_t missing;  /* layers accepted as missing on this host */
-	uint32_t ids;      /* enum plan_ids */
+	uint32_t ids;	   /* enum plan_ids */
 	uint32_t outside_uid, outside_gid; /* IDS_CALLER: the caller's */
-	char run_id[24];   /* lower-case hex */
+	char run_id[24];		   /* lower-case hex */
 
 	/* cgroup */
-	uint32_t cgroup;                  /* enum plan_cgroup */
-	uint32_t cgroup_base;             /* v2: directory in which the run's cgroup is made; 0: none */
-	uint32_t cgroup_v1[V1_COUNT];     /* v1: the same for each controller */
+	uint32_t cgroup;	      /* enum plan_cgroup */
+	uint32_t cgroup_base;	      /* v2: directory in which the run's cgroup is made; 0: none */
+	uint32_t cgroup_v1[V1_COUNT]; /* v1: the same for each controller */
 	uint64_t memory_bytes, pids;
 	uint64_t cpu_quota_us, cpu_period_us;
 
@@ -108,10 +111,10 @@ struct plan {
 
 	/* the program */
 	uint32_t hostname, cwd;
-	struct plan_span argv;  /* uint32_t offsets of strings */
-	struct plan_span env;   /* uint32_t offsets of strings */
-	struct plan_span execs; /* uint32_t offsets: absolute paths to try, in order */
-	struct plan_span nodes; /* struct plan_node */
+	struct plan_span argv;	 /* uint32_t offsets of strings */
+	struct plan_span env;	 /* uint32_t offsets of strings */
+	struct plan_span execs;	 /* uint32_t offsets: absolute paths to try, in order */
+	struct plan_span nodes;	 /* struct plan_node */
 	struct plan_span copies; /* struct plan_copy */
 };
 

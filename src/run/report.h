@@ -33,39 +33,39 @@ enum report_end {
 	END_TASKS,  /* `monitor` found the tree above its tasks */
 	END_OUTPUT,
 	END_CANCEL,
-	END_EXEC,   /* execve failed: `fault` */
-	END_FAULT,  /* Belljar failed: `fault` */
+	END_EXEC,  /* execve failed: `fault` */
+	END_FAULT, /* Belljar failed: `fault` */
 	END_COUNT,
 };
 
-enum report_stage { /* monotonic nanoseconds at which each was reached, 0: never */
-	STAGE_ENTER,   /* launcher's main */
-	STAGE_PLANNED, /* plan received and checked */
-	STAGE_PREPARED,/* cgroups made */
-	STAGE_CLONED,  /* clone3 returned */
-	STAGE_MAPPED,  /* ids mapped, cgroups entered */
-	STAGE_READY,   /* init done, program's process waits */
-	STAGE_EXEC,    /* exec stop */
-	STAGE_PROVEN,  /* receipt taken */
-	STAGE_GO,      /* let go */
-	STAGE_END,     /* end of the program seen or caused */
-	STAGE_DEAD,    /* nothing of it lives */
-	STAGE_CLEAN,   /* cgroups gone, counted */
-	STAGE_COUNT,
+enum report_stage {		    /* monotonic nanoseconds at which each was reached, 0: never */
+		    STAGE_ENTER,    /* launcher's main */
+		    STAGE_PLANNED,  /* plan received and checked */
+		    STAGE_PREPARED, /* cgroups made */
+		    STAGE_CLONED,   /* clone3 returned */
+		    STAGE_MAPPED,   /* ids mapped, cgroups entered */
+		    STAGE_READY,    /* init done, program's process waits */
+		    STAGE_EXEC,	    /* exec stop */
+		    STAGE_PROVEN,   /* receipt taken */
+		    STAGE_GO,	    /* let go */
+		    STAGE_END,	    /* end of the program seen or caused */
+		    STAGE_DEAD,	    /* nothing of it lives */
+		    STAGE_CLEAN,    /* cgroups gone, counted */
+		    STAGE_COUNT,
 };
 
 enum proof { PROOF_NONE, BY_KERNEL, BY_INIT, BY_LAUNCHER };
 
 struct report_layer {
 	uint8_t required; /* was to be put up */
-	uint8_t proof;    /* enum proof; PROOF_NONE with `required`: not proven */
+	uint8_t proof;	  /* enum proof; PROOF_NONE with `required`: not proven */
 	uint8_t missing;  /* accepted as missing */
 	uint8_t pad;
-	char note[92];    /* what is worth saying: an ABI, what it lacks; or "" */
+	char note[92]; /* what is worth saying: an ABI, what it lacks; or "" */
 };
 
 struct report_stream {
-	uint64_t bytes; /* read from the program */
+	uint64_t bytes;	     /* read from the program */
 	uint64_t tail_bytes; /* bytes ever put into the tail ring: bytes - head, when larger */
 };
 
@@ -73,9 +73,9 @@ enum { DISK_TMP = 1, DISK_WORKSPACE = 2, DISK_SHM = 4 };
 
 struct report {
 	uint64_t magic;
-	uint32_t size;     /* of this struct */
-	uint32_t phase;    /* enum report_phase */
-	uint32_t end;      /* enum report_end */
+	uint32_t size;	     /* of this struct */
+	uint32_t phase;	     /* enum report_phase */
+	uint32_t end;	     /* enum report_end */
 	int32_t wait_status; /* as from waitpid, of the program's first process */
 	uint32_t has_status;
 	uint32_t inflight; /* 1 while an output copy is under way (a killed launcher leaves it) */
@@ -84,10 +84,10 @@ struct report {
 	uint64_t keep_bytes;
 	struct report_stream stream[2];
 
-	uint64_t oom_kills;   /* in the run's cgroup */
+	uint64_t oom_kills;    /* in the run's cgroup */
 	uint64_t tasks_denied; /* forks refused by the pids limit; UINT64_MAX: not known */
-	uint32_t disk_full;   /* bits DISK_* */
-	uint32_t usage_by;    /* 0 none, 1 cgroup, 2 monitor */
+	uint32_t disk_full;    /* bits DISK_* */
+	uint32_t usage_by;     /* 0 none, 1 cgroup, 2 monitor */
 	uint64_t wall_ns, cpu_ns, memory_peak, tasks_peak;
 
 	uint64_t left_processes, left_mounts, left_cgroups, left_files;

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layer `cgroup`: memory, tasks and CPU of all processes of the run together, and the one sure way
+ * to count and kill them. v2: init is born in it (CLONE_INTO_CGROUP). v1: init waits while it is
+ * attached to each controller, before it takes its ids and before it can fork.
+ *
+ * A launcher holds a lock on its cgroup's directory for as long as it lives; one whose lock can be
+ * had belongs to nobody and is swept by the next start.
+ */
+#include "layers/cgroup.h"
+
+#include "base/io.h"
+#include "layers/hooks.h"
+#include "layers/step.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_PREFIX   "belljar-"
+#define TASKS_OF_INIT 1
+
+/* Writes a number and reads it back: a kernel may round, or not have the file. */
+static int set_number(int dir, const char *name, uint64_t value, uint64_t slack)
+{
+	char text[64];
+	(void)snprintf(text, sizeof(text), "%" PRIu64, value);
+	if (write_at(dir, name, text) < 0 || read_at(dir, name, text, sizeof(text)) < 0)
+		return -1;
+	uint64_t got = strtoull(text, NULL, 10);
+	if (got <= value && value - got <= slack)
+		return 0;
+	errno = EBADMSG;
+	return -1;
+}
+
+static bool host_has_swap(void)
+{
+	char text[4096];
+	if (read_at(AT_FDCWD, "/proc/swaps", text, sizeof(text)) < 0)
+		return true;
+	const char *second = strchr(text, '\n');
+	return second && second[1] != '\0';
+}
+
+/* Without swap accounting a limit on memory means little, unless there is no swap. */
+static int no_swap(int dir, const char *name, uint64_t value)
+{
+	if (set_number(dir, name, value, 4095) == 0)
+		return 0;
+	return errno == ENOENT && !host_has_swap() ? 0 : -1;
+}
+
+static int set_cpu_max(int dir, uint64_t quota, uint64_t period)
+{
+	char want[64], got[64];
+	(void)snprintf(want, sizeof(want), "%" PRIu64 " %" PRIu64, quota, period);
+	if (write_at(dir, "cpu.max", want) < 0 || read_at(dir, "cpu.max", got, sizeof(got)) < 0)
+		return -1;
+	got[strcspn(got, "\n")] = '\0';
+	if (strcmp(want, got) == 0)
+		return 0;
+	errno = EBADMSG;
+	return -1;
+}
+
+/*
+ * Makes one cgroup and locks it. A sweep of another launcher may come between the two and remove
+ * it: then the lock is on a directory that is gone, nothing in it can be opened, and it is made
+ * again.
+ */
+static int make_locked(int parent, const char *name)
+{
+	for (int attempt = 0; attempt < 32; attempt++) {
+		if (mkdirat(parent, name, 0755) < 0)
+			return -1;
+		int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (dir < 0 && errno != ENOENT)
+			return -1;
+		if (dir >= 0 && flock(dir, LOCK_EX) == 0 &&
+		    faccessat(dir, "cgroup.procs", F_OK, 0) == 0)
+			return dir;
+		if (dir >= 0)
+			(void)close(dir);
+	}
+	errno = EBUSY;
+	return -1;
+}
+
+static int make_one(struct launch *launch, int which, uint32_t base)
+{
+	const char *path = plan_string(launch->plan, base);
+	launch->cgroup_parent[which] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (launch->cgroup_parent[which] < 0)
+		return -1;
+	cgroup_sweep(launch->cgroup_parent[which]);
+	launch->cgroup[which] = make_locked(launch->cgroup_parent[which], launch->cgroup_name);
+	launch->cgroup_made[which] = launch->cgroup[which] >= 0;
+	return launch->cgroup[which] < 0 ? -1 : 0;
+}
+
+/* Controllers mounted together share a directory. */
+static int make_v1(struct launch *launch)
+{
+	const struct plan *plan = launch->plan;
+	for (int i = 0; i < V1_COUNT; i++) {
+		const char *path = plan_string(plan, plan->cgroup_v1[i]);
+		for (int j = 0; j < i && launch->cgroup[i] < 0; j++) {
+			if (strcmp(path, plan_string(plan, plan->cgroup_v1[j])) == 0)
+				launch->cgroup[i] = launch->cgroup[j];
+		}
+		if (launch->cgroup[i] < 0 && make_one(launch, i, plan->cgroup_v1[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int limit_v1(struct launch *launch, struct fault *fault)
+{
+	const struct plan *plan = launch->plan;
+	const int *dir = launch->cgroup;
+	/* memsw may not be below memory, so memory comes first. */
+	if (STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.limit_in_bytes",
+		 set_number(dir[V1_MEMORY], "memory.limit_in_bytes", plan->memory_bytes, 4095)) <
+		    0 ||
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.memsw.limit_in_bytes",
+		 no_swap(dir[V1_MEMORY], "memory.memsw.limit_in_bytes", plan->memory_bytes)) < 0 ||
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set pids.max",
+		 set_number(dir[V1_PIDS], "pids.max", plan->pids + TASKS_OF_INIT, 0)) < 0 ||
+	    /* The quota is checked against the period that is in force. */
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set cpu.cfs_period_us",
+		 set_number(dir[V1_CPU], "cpu.cfs_period_us", plan->cpu_period_us, 0)) < 0 ||
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set cpu.cfs_quota_us",
+		 set_number(dir[V1_CPU], "cpu.cfs_quota_us", plan->cpu_quota_us, 0)) < 0)
+		return -1;
+	return 0;
+}
+
+static int limit_v2(struct launch *launch, struct fault *fault)
+{
+	const struct plan *plan = launch->plan;
+	int dir = launch->cgroup[CG_V2];
+	if (STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.max",
+		 set_number(dir, "memory.max", plan->memory_bytes, 4095)) < 0 ||
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.swap.max",
+		 no_swap(dir, "memory.swap.max", 0)) < 0 ||
+	    /* A child that is killed for memory must not take its parent along: that is a result.
+	     */
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.oom.group",
+		 set_number(dir, "memory.oom.group", 0, 0)) < 0 ||
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set pids.max",
+		 set_number(dir, "pids.max", plan->pids + TASKS_OF_INIT, 0)) < 0 ||
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set cpu.max",
+		 set_cpu_max(dir, plan->cpu_quota_us, plan->cpu_period_us)) < 0)
+		return -1;
+	return 0;
+}
+
+int cgroup_prepare(struct launch *launch, struct fault *fault)
+{
+	const struct plan *plan = launch->plan;
+	(void)snprintf(launch->cgroup_name, sizeof(launch->cgroup_name), NAME_PREFIX "%s",
+		       plan->run_id);
+	if (plan->cgroup_base && STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make a cgroup (v2)",
+				      make_one(launch, CG_V2, plan->cgroup_base)) < 0)
+		return -1;
+	if (plan->cgroup == CGROUP_V2)
+		return limit_v2(launch, fault);
+	if (STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make the cgroups (v1)", make_v1(launch)) < 0)
+		return -1;
+	return limit_v1(launch, fault);
+}
+
+int cgroup_parent(struct launch *launch, struct fault *fault)
+{
+	char pid[16];
+	(void)snprintf(pid, sizeof(pid), "%d", launch->init);
+	for (int i = 0; i < CG_COUNT; i++) {
+		bool born_in_it = i == CG_V2 && launch->plan->cgroup == CGROUP_V2;
+		if (!launch->cgroup_made[i] || born_in_it)
+			continue;
+		if (STEP(fault, LAYER_CGROUP, HOOK_PARENT, "attach init to the cgroup",
+			 write_at(launch->cgroup[i], "cgroup.procs", pid)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Whether `line` of /proc/PID/cgroup, "N:controllers:path", is about `controller` ("": v2). */
+static bool line_is(const char *line, const char *controller)
+{
+	const char *at = strchr(line, ':');
+	if (!at)
+		return false;
+	const char *end = strchr(++at, ':');
+	size_t size = strlen(controller);
+	if (!end)
+		return false;
+	if (size == 0)
+		return at == end;
+	while (at < end) {
+		size_t n = strcspn(at, ",:");
+		if (n == size && memcmp(at, controller, n) == 0)
+			return true;
+		at += n + 1;
+	}
+	return false;
+}
+
+/* Whether the path of that controller's line ends in the run's own directory. */
+static bool is_in(const struct launch *launch, const char *text, const char *controller)
+{
+	size_t size = strlen(launch->cgroup_name);
+	for (const char *line = text; *line;) {
+		const char *end = strchr(line, '\n');
+		end = end ? end : line + strlen(line);
+		if (line_is(line, controller))
+			return (size_t)(end - line) > size && end[-(ptrdiff_t)size - 1] == '/' &&
+			       memcmp(end - size, launch->cgroup_name, size) == 0;
+		line = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+int cgroup_verify(struct launch *launch, const struct posture *posture, struct fault *fault)
+{
+	static const char *const names[CG_COUNT] = {
+		[V1_MEMORY] = "memory",	  [V1_PIDS] = "pids", [V1_CPU] = "cpu",
+		[V1_CPUACCT] = "cpuacct", [CG_V2] = "",
+	};
+	bool v2 = launch->plan->cgroup == CGROUP_V2;
+	for (int i = 0; i < CG_COUNT; i++) {
+		if (launch->cgroup[i] < 0)
+			continue;
+		if (MUST(fault, LAYER_CGROUP, "in the run's own cgroup",
+			 is_in(launch, posture->cgroup, names[i])) < 0)
+			return -1;
+	}
+	(void)snprintf(launch->note[LAYER_CGROUP], sizeof(launch->note[0]), "%s",
+		       v2			    ? "v2"
+		       : launch->cgroup[CG_V2] >= 0 ? "v1, killed by v2"
+						    : "v1");
+	return 0;
+}
+
+void cgroup_sweep(int parent_fd)
+{
+	int copy = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	if (!dir) {
+		if (copy >= 0)
+			(void)close(copy);
+		return;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
+			continue;
+		int fd = openat(parent_fd, entry->d_name,
+				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		/* Whoever cannot be locked lives. One that is empty goes; one that is not is killed
+		 * first, and goes at the next sweep. */
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+			(void)write_at(fd, "cgroup.kill", "1");
+			(void)unlinkat(parent_fd, entry->d_name, AT_REMOVEDIR);
+		}
+		(void)close(fd);
+	}
+	(void)closedir(dir);
+}

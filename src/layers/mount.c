@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layer `mount`: the run's own file tree. A tmpfs becomes the root; the plan's nodes are made in
+ * it, in order; the old root is pivoted away and detached; then the new one is made read-only.
+ *
+ * Until pivot_root the current directory is the new root and every path inside is relative to it:
+ * it is a fresh tmpfs that only this process can see, so nobody can put a link in the way. Sources
+ * are paths of the host, because a descriptor opened before clone belongs to the other mount
+ * namespace and cannot be bound; what is found there must be the very file that the plan saw.
+ */
+#include "layers/hooks.h"
+#include "layers/step.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/io.h"
+
+/* From <sys/mount.h>, which does not go together with <linux/mount.h> on glibc 2.36. */
+extern int mount(const char *source, const char *target, const char *type, unsigned long flags,
+		 const void *data);
+extern int umount2(const char *target, int flags);
+#define FLAG_DETACH 2
+
+#define QUIET (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+/* Where covers live: files of the new root that are bound over files of proc. */
+#define COVERS ".belljar"
+
+CHILD_CODE static int set_attributes(int fd, const char *path, unsigned int flags, uint64_t set)
+{
+	struct mount_attr attr;
+	memset(&attr, 0, sizeof(attr));
+	attr.attr_set = set;
+	return (int)syscall(SYS_mount_setattr, fd, path, flags, &attr, sizeof(attr));
+}
+
+/* A detached copy of the mounts at `path`, or of just that one place. */
+CHILD_CODE static int copy_tree(const char *path, bool recursive)
+{
+	return (int)syscall(SYS_open_tree, AT_FDCWD, path,
+			    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
+				    (recursive ? AT_RECURSIVE : 0U));
+}
+
+CHILD_CODE static int attach(int tree, const char *target, uint64_t attributes, bool recursive)
+{
+	if (set_attributes(tree, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0U), attributes) <
+	    0)
+		return -1;
+	return (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+CHILD_CODE static int make_file(const char *path, const void *data, size_t size, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || write_whole(fd, data, size) < 0 || fchmod(fd, mode) < 0)
+		return -1;
+	return close(fd);
+}
+
+/* Binds a file of the host, after seeing that it is the one that was planned. */
+CHILD_CODE static int bind_host(const struct plan_node *node, const char *source,
+				const char *target)
+{
+	struct stat st;
+	bool device = node->kind == NODE_DEVICE;
+	int tree = copy_tree(source, !device);
+	if (tree < 0 || fstat(tree, &st) < 0)
+		return -1;
+	if (st.st_dev != node->dev || st.st_ino != node->ino ||
+	    (device && (!S_ISCHR(st.st_mode) || st.st_rdev != node->number))) {
+		errno = ESTALE;
+		return -1;
+	}
+	uint64_t attributes =
+		device ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC : QUIET;
+	if (attach(tree, target, attributes, !device) < 0)
+		return -1;
+	return close(tree);
+}
+
+/* Binds a place of the new tree over another; a target that this kernel does not have is left out.
+ */
+CHILD_CODE static int bind_own(const char *source, const char *target)
+{
+	struct stat st;
+	if (fstatat(AT_FDCWD, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -1;
+	if (!source)
+		source = S_ISDIR(st.st_mode) ? COVERS "/empty" : COVERS "/nothing";
+	int tree = copy_tree(source, false);
+	if (tree < 0 || attach(tree, target, QUIET | MOUNT_ATTR_NOEXEC, false) < 0)
+		return -1;
+	return close(tree);
+}
+
+CHILD_CODE static int cover(const struct plan *plan, const struct plan_node *node,
+			    const char *target)
+{
+	static const char letters[] = "0123456789abcdef";
+	static unsigned int count;
+	char name[] = COVERS "/c.";
+	name[sizeof(name) - 2] = letters[count++ % 16];
+	if (count > 16) {
+		errno = E2BIG;
+		return -1;
+	}
+	if (make_file(name, plan_at(plan, node->data), node->data.count, 0444) < 0)
+		return -1;
+	return bind_own(name, target);
+}
+
+/* "name=N" into `text`, in decimal, without stdio. */
+CHILD_CODE static char *option(char *text, const char *name, uint64_t value)
+{
+	char digits[24];
+	size_t n = 0;
+	while (*name)
+		*text++ = *name++;
+	do
+		digits[n++] = (char)('0' + value % 10);
+	while (value /= 10);
+	while (n)
+		*text++ = digits[--n];
+	*text = '\0';
+	return text;
+}
+
+CHILD_CODE static int private_tmpfs(const struct plan_node *node, const char *target)
+{
+	char data[96];
+	char *end = option(data, "size=", node->size);
+	end = option(end, ",nr_inodes=", node->number);
+	memcpy(end, ",mode=1777", sizeof(",mode=1777"));
+	return mount("belljar", target, "tmpfs", MS_NOSUID | MS_NODEV, data);
+}
+
+CHILD_CODE static int make_node(const struct child *child, const struct plan_node *node)
+{
+	const struct plan *plan = child->plan;
+	const char *target = plan_string(plan, node->target) + 1;
+	const char *source = node->source ? plan_string(plan, node->source) : NULL;
+
+	switch ((enum node_kind)node->kind) {
+	case NODE_DIR:
+		return mkdir(target, node->mode);
+	case NODE_FILE:
+		return make_file(target, plan_at(plan, node->data), node->data.count, node->mode);
+	case NODE_LINK:
+		return symlink(source, target);
+	case NODE_BIND:
+	case NODE_DEVICE:
+		return bind_host(node, source, target);
+	case NODE_TMPFS:
+		return private_tmpfs(node, target);
+	case NODE_PROC:
+		return mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	case NODE_RO:
+		return bind_own(target, target);
+	case NODE_HIDE:
+		return bind_own(NULL, target);
+	case NODE_COVER:
+		return cover(plan, node, target);
+	case NODE_KIND_COUNT:
+		break;
+	}
+	errno = EINVAL;
+	return -1;
+}
+
+static const char *const steps[] = {
+	[NODE_DIR] = "make a directory",     [NODE_FILE] = "make a file",
+	[NODE_LINK] = "make a link",	     [NODE_BIND] = "bind a directory of the host",
+	[NODE_DEVICE] = "bind a device",     [NODE_TMPFS] = "mount a private tmpfs",
+	[NODE_PROC] = "mount a fresh proc",  [NODE_RO] = "make a part of proc read-only",
+	[NODE_HIDE] = "hide a part of proc", [NODE_COVER] = "cover a file of proc",
+};
+_Static_assert(sizeof(steps) / sizeof(steps[0]) == NODE_KIND_COUNT, "a step per kind");
+
+CHILD_CODE static int make_nodes(const struct child *child, struct fault *fault)
+{
+	const struct plan_node *nodes = plan_at(child->plan, child->plan->nodes);
+	for (uint32_t i = 0; i < child->plan->nodes.count; i++) {
+		if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make a node of the tree",
+			 make_node(child, &nodes[i])) < 0) {
+			const char *step = steps[nodes[i].kind];
+			memset(fault->what, 0, sizeof(fault->what));
+			memcpy(fault->what, step, strnlen(step, sizeof(fault->what) - 1));
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* mkdir and open take no umask into account: what the plan says is what is there. */
+CHILD_CODE int mount_child(const struct child *child, struct fault *fault)
+{
+	(void)umask(0);
+	/*
+	 * Where the new root is mounted does not matter, only that the directory exists; it is gone
+	 * after pivot_root. /proc is needed by the launcher anyway, and covering it hides nothing
+	 * from the kernel's check that a full proc is visible before a fresh one may be mounted.
+	 */
+	if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make all mounts private",
+		 mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) < 0 ||
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "mount the new root",
+		 mount("belljar", "/proc", "tmpfs", MS_NOSUID | MS_NODEV,
+		       "size=1m,nr_inodes=1024,mode=755")) < 0 ||
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "enter the new root", chdir("/proc")) < 0 ||
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make the covers' directory",
+		 mkdir(COVERS, 0755) < 0 || mkdir(COVERS "/empty", 0555) < 0
+			 ? -1
+			 : make_file(COVERS "/nothing", "", 0, 0444)) < 0)
+		return -1;
+	if (make_nodes(child, fault) < 0)
+		return -1;
+	/* With both names the same, the old root ends up on top of the new one. */
+	if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "pivot into the new root",
+		 syscall(SYS_pivot_root, ".", ".")) < 0 ||
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "detach the old root", umount2(".", FLAG_DETACH)) <
+		    0 ||
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "enter the root", chdir("/")) < 0 ||
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make the root read-only",
+		 set_attributes(AT_FDCWD, "/", 0, QUIET)) < 0)
+		return -1;
+	(void)umask(022);
+	return 0;
+}

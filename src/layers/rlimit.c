@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layer `rlimit`: limits of each process, soft = hard, so that the program cannot raise them. One
+ * table says which; it is what is set, and what is read back.
+ */
+#include "layers/hooks.h"
+#include "layers/step.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ZERO SIZE_MAX
+
+static const struct {
+	int resource;
+	size_t member; /* of struct plan, or ZERO */
+} limits[] = {
+	{RLIMIT_CPU, offsetof(struct plan, cpu_s)},
+	{RLIMIT_FSIZE, offsetof(struct plan, fsize)},
+	{RLIMIT_NOFILE, offsetof(struct plan, nofile)},
+	{RLIMIT_NPROC, offsetof(struct plan, nproc)}, /* counted in the run's own user namespace */
+	{RLIMIT_STACK, offsetof(struct plan, stack)},
+	{RLIMIT_MEMLOCK, offsetof(struct plan, memlock)},
+	{RLIMIT_CORE,
+	 ZERO}, /* a piped core_pattern ignores it: init's namespace has no core either */
+	{RLIMIT_RTPRIO, ZERO},
+	{RLIMIT_MSGQUEUE, ZERO},
+};
+
+CHILD_CODE static uint64_t planned(const struct plan *plan, size_t member)
+{
+	return member == ZERO ? 0 : *(const uint64_t *)((const char *)plan + member);
+}
+
+CHILD_CODE int rlimit_child(const struct child *child, struct fault *fault)
+{
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		uint64_t most = planned(child->plan, limits[i].member);
+		struct rlimit64 limit = {.rlim_cur = most, .rlim_max = most};
+		if (STEP(fault, LAYER_RLIMIT, HOOK_CHILD, "set a limit",
+			 syscall(SYS_prlimit64, 0, limits[i].resource, &limit, NULL)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int rlimit_verify(struct launch *launch, const struct posture *posture, struct fault *fault)
+{
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		const struct rlimit64 *got = &posture->limit[limits[i].resource];
+		uint64_t most = planned(launch->plan, limits[i].member);
+		if (MUST(fault, LAYER_RLIMIT, "every limit as planned, soft = hard",
+			 got->rlim_cur == most && got->rlim_max == most) < 0)
+			return -1;
+	}
+	return 0;
+}

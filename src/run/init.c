@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pid 1 inside, and the process that becomes the program. Everything here runs between clone and
+ * exec: no allocation, no stdio, no locks. Init never execs; after set-up it reaps, and ends when
+ * the launcher does.
+ *
+ *   launcher              init (pid 1)                        program's process (pid 2)
+ *   maps ids, attaches
+ *   ── go ──────────────> layers of init, in table order
+ *                         copies inputs, forks ─────────────> ── hello ──> launcher (its pid)
+ *                         layer `init`: non-dumpable, no caps
+ *   <── ready ─────────── reaps                               waits
+ *   seizes pid 2
+ *   ── go ─────────────────────────────────────────────────> layers of the program
+ *   <── proof ───────────────────────────────────────────── execve
+ *   exec stop: receipt; detach
+ *   <── status ────────── pid 2 ended
+ */
+#include "base/io.h"
+#include "files/files.h"
+#include "layers/step.h"
+#include "run/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+CHILD_CODE static void say(int socket, enum child_message_kind kind, int status,
+			   const struct fault *fault, const struct child_proof *proof,
+			   const int *fds, size_t fd_count)
+{
+	struct child_message message;
+	memset(&message, 0, sizeof(message));
+	message.kind = kind;
+	message.status = status;
+	if (fault)
+		message.fault = *fault;
+	if (proof)
+		message.proof = *proof;
+	/* A launcher that is gone needs no message: our end follows. */
+	(void)send_packet(socket, &message, sizeof(message), fds, fd_count);
+}
+
+CHILD_CODE __attribute__((noreturn)) static void give_up(int socket, enum child_message_kind kind,
+							 const struct fault *fault)
+{
+	say(socket, kind, 0, fault, NULL, NULL, 0);
+	_exit(125);
+}
+
+CHILD_CODE static void wait_for_go(int socket)
+{
+	char byte = 0;
+	ssize_t n = recv_packet(socket, &byte, 1, NULL, NULL, NULL);
+	if (n != 1 || byte != GO_BYTE)
+		_exit(125);
+}
+
+/* Runs the child hooks of one place, in the order of the table. */
+CHILD_CODE static int put_up(struct run *run, enum layer_where where, struct fault *fault)
+{
+	for (int id = 0; id < LAYER_COUNT; id++) {
+		const struct layer *layer = &layers[id];
+		if (!layer->child || layer->where != where || id == LAYER_INIT ||
+		    !(run->launch.required & LAYER_BIT(id)))
+			continue;
+		if (layer->child(&run->child, fault) < 0)
+			return -1;
+		run->proof.layers |= LAYER_BIT(id);
+	}
+	return 0;
+}
+
+CHILD_CODE static int copy_inputs(const struct run *run, struct fault *fault)
+{
+	const struct plan *plan = run->launch.plan;
+	const struct plan_copy *copies = plan_at(plan, plan->copies);
+	if (plan->copies.count == 0)
+		return 0;
+	int workspace = (int)STEP(fault, LAYER_MOUNT, HOOK_CHILD, "open the workspace",
+				  open("/workspace", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (workspace < 0)
+		return -1;
+	for (uint32_t i = 0; i < plan->copies.count; i++) {
+		if (files_copy_in(workspace, plan_string(plan, copies[i].name), copies[i].mode,
+				  run->child.inputs[copies[i].fd], fault) < 0)
+			return -1;
+	}
+	return close(workspace);
+}
+
+/* An interpreter that a #! line names and nobody has: ENOENT for a file that is there. */
+CHILD_CODE __attribute__((noreturn)) static void exec_failed(const char *path, int os)
+{
+	static const struct step not_found = {LAYER_COUNT, HOOK_NONE, "find the program"};
+	static const struct step bad = {LAYER_COUNT, HOOK_NONE, "start the program"};
+	static const struct step interpreter = {LAYER_COUNT, HOOK_NONE,
+						"find the interpreter of the program"};
+	struct fault fault = {0};
+	bool there = os == ENOENT && faccessat(AT_FDCWD, path, F_OK, 0) == 0;
+	(void)step_failed(&fault, there ? &interpreter : os == ENOENT ? &not_found : &bad, os);
+	fault.code = BJ_EXEC;
+	give_up(PROGRAM_CONTROL_FD, MESSAGE_EXEC, &fault);
+}
+
+/* Tries the planned paths in order; like a shell, the first that is there but cannot run counts. */
+CHILD_CODE __attribute__((noreturn)) static void exec_program(struct run *run)
+{
+	const char *which = run->child.execs[0];
+	int os = ENOENT;
+	for (size_t i = 0; run->child.execs[i]; i++) {
+		(void)execve(run->child.execs[i], run->child.argv, run->child.env);
+		if ((errno == ENOENT || errno == ENOTDIR) &&
+		    faccessat(AT_FDCWD, run->child.execs[i], F_OK, 0) < 0)
+			continue;
+		which = run->child.execs[i];
+		os = errno;
+		if (os != EACCES)
+			break;
+	}
+	exec_failed(which, os);
+}
+
+CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
+{
+	struct fault fault = {0};
+	int socket = run->program_socket_end;
+	say(socket, MESSAGE_HELLO, 0, NULL, NULL, NULL, 0);
+	wait_for_go(socket);
+
+	/*
+	 * Where memory of the whole host runs out, the program goes before anything else of it.
+	 * Both are done in the run's own tree: without it there is no proc and no such directory.
+	 */
+	if (run_has(run, LAYER_MOUNT) &&
+	    (STEP(&fault, LAYER_MOUNT, HOOK_CHILD, "set oom_score_adj",
+		  write_at(AT_FDCWD, "/proc/self/oom_score_adj", run->oom_adjust)) < 0 ||
+	     STEP(&fault, LAYER_MOUNT, HOOK_CHILD, "enter the working directory",
+		  chdir(plan_string(run->launch.plan, run->launch.plan->cwd))) < 0))
+		give_up(socket, MESSAGE_FAULT, &fault);
+	if (put_up(run, IN_PROGRAM, &fault) < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
+	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, 0, NULL, &run->proof, NULL, 0);
+	exec_program(run);
+}
+
+/* Reaps whatever ends; says so when it was the program's first process. */
+CHILD_CODE static void reap(const struct run *run, pid_t program)
+{
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG | __WALL);
+		if (pid <= 0)
+			return;
+		if (pid == program)
+			say(run->init_socket_end, MESSAGE_STATUS, status, NULL, NULL, NULL, 0);
+	}
+}
+
+/* Until the launcher's end of the socket is closed: then everything here ends with pid 1. */
+CHILD_CODE __attribute__((noreturn)) static void watch(const struct run *run, int signals,
+						       pid_t program)
+{
+	struct pollfd polled[] = {{.fd = signals, .events = POLLIN},
+				  {.fd = run->init_socket_end, .events = POLLIN}};
+	for (;;) {
+		struct signalfd_siginfo info;
+		reap(run, program);
+		if (poll(polled, 2, -1) < 0 && errno != EINTR)
+			_exit(125);
+		if (polled[1].revents)
+			_exit(0);
+		if (polled[0].revents)
+			(void)!read(signals, &info, sizeof(info));
+	}
+}
+
+CHILD_CODE static int open_private(const struct run *run, int fds[READY_COUNT])
+{
+	static const char *const paths[READY_COUNT] = {
+		[READY_WORKSPACE] = "/workspace",
+		[READY_TMP] = "/tmp",
+		[READY_SHM] = "/dev/shm",
+		[READY_PROC] = "/proc",
+	};
+	for (int i = 0; i < READY_COUNT; i++) {
+		const char *path = run_has(run, LAYER_MOUNT) ? paths[i] : "/";
+		fds[i] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fds[i] < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Only what init needs from here on; the launcher's own descriptors are not for its eyes. */
+CHILD_CODE static int keep_only(int a, int b)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+	if (low > 0 && syscall(SYS_close_range, 0, low - 1, 0) < 0)
+		return -1;
+	if (high - low > 1 && syscall(SYS_close_range, low + 1, high - 1, 0) < 0)
+		return -1;
+	return (int)syscall(SYS_close_range, high + 1, ~0U, 0);
+}
+
+void CHILD_CODE init_main(struct run *run)
+{
+	struct fault fault = {0};
+	int fds[READY_COUNT];
+	sigset_t chld;
+	int socket = run->init_socket_end;
+
+	/* The launcher may die at any moment: its signal, then the end of its socket. */
+	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher",
+		 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
+	(void)close(run->init_socket);
+	(void)close(run->program_socket);
+	(void)close(run->control);
+	(void)munmap(run->report, sizeof(*run->report));
+	wait_for_go(socket);
+
+	if (put_up(run, IN_INIT, &fault) < 0 || copy_inputs(run, &fault) < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
+	/* A change of ids cleared the death signal. */
+	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher, again",
+		 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) < 0 ||
+	    STEP(&fault, LAYER_MOUNT, HOOK_CHILD, "open the private mounts",
+		 open_private(run, fds)) < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
+
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD);
+	int signals = (int)STEP(&fault, LAYER_INIT, HOOK_CHILD, "open a signalfd",
+				signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK));
+	pid_t program = signals < 0 ? -1
+				    : (pid_t)STEP(&fault, LAYER_PID, HOOK_CHILD,
+						  "fork the program's process",
+						  syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+	if (program < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
+	if (program == 0)
+		program_main(run);
+
+	if (run_has(run, LAYER_INIT) && layers[LAYER_INIT].child(&run->child, &fault) < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
+	run->proof.layers |= run->launch.required & LAYER_BIT(LAYER_INIT);
+	say(socket, MESSAGE_READY, 0, NULL, &run->proof, fds, READY_COUNT);
+	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "close what init does not need",
+		 keep_only(signals, socket)) < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
+	watch(run, signals, program);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run, from its plan to its report. launch_run() is the order, in full; DESIGN.md says why it
+ * is this one. Each step either works or ends the run with a fault that names it, and whatever
+ * happened, end_run() leaves nothing behind.
+ */
+#include "run/launch.h"
+
+#include "base/io.h"
+#include "layers/step.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Bounds of what only Belljar itself takes time for. */
+#define SETUP_MS 20000
+#define DEATH_MS 5000
+
+static int private_fd[READY_COUNT] = {-1, -1, -1, -1};
+
+static int run_hooks(struct run *run, enum hook_id hook, struct fault *fault)
+{
+	for (int id = 0; id < LAYER_COUNT; id++) {
+		const struct layer *layer = &layers[id];
+		if (!(run->launch.required & LAYER_BIT(id)))
+			continue;
+		if (hook == HOOK_PREPARE && layer->prepare &&
+		    layer->prepare(&run->launch, fault) < 0)
+			return -1;
+		if (hook == HOOK_PARENT && layer->parent && layer->parent(&run->launch, fault) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int socket_pair(int *ret_mine, int *ret_other)
+{
+	int pair[2], on = 1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return -1;
+	*ret_mine = pair[0];
+	*ret_other = pair[1];
+	return 0;
+}
+
+/* The program's three pipes: a fresh one each, so that nothing of the host is inherited. */
+static int make_pipes(struct run *run)
+{
+	int pair[2];
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -1;
+	run->child.stdio[0] = pair[0];
+	run->input_pipe = pair[1];
+	if (run->input < 0) {
+		(void)close(pair[1]);
+		run->input_pipe = -1;
+	} else if (fcntl(pair[1], F_SETFL, O_NONBLOCK) < 0) {
+		return -1;
+	}
+	for (int i = 0; i < 2; i++) {
+		if (pipe2(pair, O_CLOEXEC) < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+			return -1;
+		/* Fewer wake-ups under a flood; the default size where a user's quota is used up.
+		 */
+		(void)fcntl(pair[0], F_SETPIPE_SZ, 1 << 18);
+		run->launch.output_fd[i] = pair[0];
+		run->child.stdio[1 + i] = pair[1];
+	}
+	return 0;
+}
+
+static int make_channels(struct run *run, struct fault *fault)
+{
+	sigset_t chld;
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD);
+	if (STEP(fault, LAYER_COUNT, HOOK_PREPARE, "make a socket pair",
+		 socket_pair(&run->init_socket, &run->init_socket_end)) < 0 ||
+	    STEP(fault, LAYER_COUNT, HOOK_PREPARE, "make a socket pair",
+		 socket_pair(&run->program_socket, &run->program_socket_end)) < 0 ||
+	    STEP(fault, LAYER_FDS, HOOK_PREPARE, "make the pipes", make_pipes(run)) < 0)
+		return -1;
+	run->child.control = run->program_socket_end;
+	run->signals = (int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open a signalfd",
+				 signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK));
+	run->launch.deadline_fd =
+		(int)STEP(fault, LAYER_DEADLINE, HOOK_PREPARE, "make the timer",
+			  timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	return run->signals < 0 || run->launch.deadline_fd < 0 ? -1 : 0;
+}
+
+static uint64_t clone_flags(uint32_t required)
+{
+	uint64_t flags = CLONE_PIDFD;
+	for (int id = 0; id < LAYER_COUNT; id++) {
+		if (required & LAYER_BIT(id))
+			flags |= layers[id].clone;
+	}
+	return flags;
+}
+
+/* Which layer a refusal of clone3 is about: it is mostly user namespaces that hosts refuse. */
+static int clone_init(struct run *run, struct fault *fault)
+{
+	struct launch *launch = &run->launch;
+	int pidfd = -1, cgroup = cgroup_clone_fd(launch);
+	struct clone_args args = {.flags = clone_flags(launch->required),
+				  .pidfd = (uint64_t)(uintptr_t)&pidfd,
+				  .exit_signal = SIGCHLD};
+	if (cgroup >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup;
+	}
+	long pid = STEP(fault, LAYER_USER, HOOK_PARENT, "clone with new namespaces",
+			syscall(SYS_clone3, &args, sizeof(args)));
+	if (pid < 0)
+		return -1;
+	if (pid == 0)
+		init_main(run);
+	launch->init = (pid_t)pid;
+	launch->init_pidfd = pidfd;
+	/* From here on its end is the only copy, so that its death is the end of the socket. */
+	(void)close(run->init_socket_end);
+	(void)close(run->program_socket_end);
+	run->init_socket_end = run->program_socket_end = -1;
+	for (int i = 0; i < 3; i++) {
+		(void)close(run->child.stdio[i]);
+		run->child.stdio[i] = -1;
+	}
+	char name[16];
+	(void)snprintf(name, sizeof(name), "%d", launch->init);
+	launch->init_dir =
+		(int)STEP(fault, LAYER_USER, HOOK_PARENT, "open /proc of init",
+			  openat(launch->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+	return launch->init_dir < 0 ? -1 : 0;
+}
+
+static int say_go(int socket)
+{
+	char go = GO_BYTE;
+	return send_packet(socket, &go, 1, NULL, 0);
+}
+
+static int broken(struct fault *fault, enum layer_id layer, const char *what, int os)
+{
+	struct step step = {(uint8_t)layer, HOOK_PARENT, what};
+	return step_failed(fault, &step, os);
+}
+
+/* Set-up was cancelled, or takes longer than Belljar allows itself. */
+static int wait_readable(struct run *run, int fd, struct fault *fault)
+{
+	uint64_t until = run->report->stage_ns[STAGE_ENTER] + SETUP_MS * UINT64_C(1000000);
+	for (;;) {
+		struct pollfd polled[] = {{.fd = fd, .events = POLLIN},
+					  {.fd = run->control, .events = POLLIN}};
+		uint64_t now = clock_ns();
+		if (now >= until)
+			return broken(fault, LAYER_COUNT, "set up in time", ETIMEDOUT);
+		int n = poll(polled, 2, (int)((until - now) / 1000000) + 1);
+		if (n < 0 && errno != EINTR)
+			return broken(fault, LAYER_COUNT, "wait for init", errno);
+		if (n > 0 && polled[1].revents) {
+			run->report->end = END_CANCEL;
+			return broken(fault, LAYER_COUNT, "the caller is there", ECANCELED);
+		}
+		if (n > 0 && polled[0].revents)
+			return 0;
+	}
+}
+
+/* The next message of a child, which must be of this kind; a fault it reports becomes ours. */
+static int expect(struct run *run, int socket, enum child_message_kind kind,
+		  struct child_message *message, int *fds, size_t *fd_count, pid_t *pid,
+		  struct fault *fault)
+{
+	if (wait_readable(run, socket, fault) < 0)
+		return -1;
+	ssize_t n = recv_packet(socket, message, sizeof(*message), fds, fd_count, pid);
+	if (n == (ssize_t)sizeof(*message) && message->kind == (uint32_t)kind)
+		return 0;
+	if (n == (ssize_t)sizeof(*message) &&
+	    (message->kind == MESSAGE_FAULT || message->kind == MESSAGE_EXEC)) {
+		message->fault.what[sizeof(message->fault.what) - 1] = '\0';
+		*fault = message->fault;
+		if (message->kind == MESSAGE_EXEC)
+			run->report->end = END_EXEC;
+		return -1;
+	}
+	return broken(fault, LAYER_INIT, "init answers", n < 0 ? errno : EPIPE);
+}
+
+/* Where the program's process cannot be heard, init may have said why. */
+static int expect_program(struct run *run, enum child_message_kind kind,
+			  struct child_message *message, pid_t *pid, struct fault *fault)
+{
+	return expect(run, run->program_socket, kind, message, NULL, NULL, pid, fault);
+}
+
+static int wait_ready(struct run *run, struct fault *fault)
+{
+	struct child_message message;
+	size_t count = READY_COUNT;
+	if (expect(run, run->init_socket, MESSAGE_READY, &message, private_fd, &count, NULL,
+		   fault) < 0)
+		return -1;
+	if (count != READY_COUNT)
+		return broken(fault, LAYER_MOUNT, "receive the private mounts", EPROTO);
+	run->launch.init_proof = message.proof;
+	if (run->launch.plan->cgroup == CGROUP_NONE)
+		run->launch.inside_proc = private_fd[READY_PROC];
+	return expect_program(run, MESSAGE_HELLO, &message, &run->launch.program, fault);
+}
+
+static int seize(struct run *run, struct fault *fault)
+{
+	long options = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+	if (run->launch.program <= 1)
+		return broken(fault, LAYER_PID, "learn the program's pid", ESRCH);
+	return STEP(fault, LAYER_INIT, HOOK_PARENT, "seize the program's process",
+		    ptrace(PTRACE_SEIZE, run->launch.program, NULL, options)) < 0
+		       ? -1
+		       : 0;
+}
+
+/* Handles one stop of the program's process. 1: it is at its exec stop; 0: go on waiting. */
+static int one_stop(struct run *run, int status, struct fault *fault)
+{
+	pid_t pid = run->launch.program;
+	if (!WIFSTOPPED(status)) /* it ended: its message, read next, says why */
+		return 0;
+	if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8)))
+		return 1;
+	/* A signal on its way: deliver it, as if nobody watched. */
+	int signal = status >> 16 ? 0 : WSTOPSIG(status);
+	return ptrace(PTRACE_CONT, pid, NULL, signal) < 0
+		       ? broken(fault, LAYER_INIT, "continue the program's process", errno)
+		       : 0;
+}
+
+static int wait_exec_stop(struct run *run, struct fault *fault)
+{
+	struct child_message message;
+	struct signalfd_siginfo info;
+	if (expect_program(run, MESSAGE_PROOF, &message, NULL, fault) < 0)
+		return -1;
+	run->launch.program_proof = message.proof;
+	for (;;) {
+		int status, got = 0;
+		pid_t pid = waitpid(run->launch.program, &status, WNOHANG | __WALL);
+		if (pid < 0)
+			return broken(fault, LAYER_INIT, "wait for the exec stop", errno);
+		if (pid > 0)
+			got = one_stop(run, status, fault);
+		if (got)
+			return got < 0 ? -1 : 0;
+		if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
+			return expect_program(run, MESSAGE_PROOF, &message, NULL, fault) == 0
+				       ? broken(fault, LAYER_INIT, "start the program", EPROTO)
+				       : -1;
+		if (pid == 0 && wait_readable(run, run->signals, fault) < 0)
+			return -1;
+		(void)!read(run->signals, &info, sizeof(info));
+	}
+}
+
+static int arm_deadline(struct run *run, struct fault *fault)
+{
+	uint64_t ms = run->launch.plan->time_ms;
+	struct itimerspec at = {.it_value = {.tv_sec = (time_t)(ms / 1000),
+					     .tv_nsec = (long)(ms % 1000) * 1000000}};
+	return STEP(fault, LAYER_DEADLINE, HOOK_PARENT, "arm the timer",
+		    timerfd_settime(run->launch.deadline_fd, 0, &at, NULL)) < 0
+		       ? -1
+		       : 0;
+}
+
+/* Set-up, in order: every step from plan to the program's first instruction. */
+static int set_up(struct run *run, struct fault *fault)
+{
+	if (receipt_prepare(&run->launch, fault) < 0 || make_channels(run, fault) < 0 ||
+	    run_hooks(run, HOOK_PREPARE, fault) < 0)
+		return -1;
+	run_stage(run, STAGE_PREPARED, clock_ns());
+	if (clone_init(run, fault) < 0)
+		return -1;
+	run_stage(run, STAGE_CLONED, clock_ns());
+	if (run_hooks(run, HOOK_PARENT, fault) < 0 ||
+	    STEP(fault, LAYER_INIT, HOOK_PARENT, "let init go on", say_go(run->init_socket)) < 0)
+		return -1;
+	run_stage(run, STAGE_MAPPED, clock_ns());
+	if (wait_ready(run, fault) < 0 || seize(run, fault) < 0)
+		return -1;
+	run_stage(run, STAGE_READY, clock_ns());
+	if (STEP(fault, LAYER_INIT, HOOK_PARENT, "let the program's process go on",
+		 say_go(run->program_socket)) < 0 ||
+	    wait_exec_stop(run, fault) < 0)
+		return -1;
+	run_stage(run, STAGE_EXEC, clock_ns());
+	if (arm_deadline(run, fault) < 0 || receipt_take(run, fault) < 0)
+		return -1;
+	run_stage(run, STAGE_PROVEN, clock_ns());
+	run->report->phase = PHASE_STARTED;
+	return STEP(fault, LAYER_INIT, HOOK_PARENT, "let the program go",
+		    ptrace(PTRACE_DETACH, run->launch.program, NULL, 0)) < 0
+		       ? -1
+		       : 0;
+}
+
+/* Everything dies with init; the cgroup is killed as well, so that neither is waited on alone. */
+static void kill_all(struct run *run)
+{
+	struct launch *launch = &run->launch;
+	if (launch->required & LAYER_BIT(LAYER_CGROUP))
+		cgroup_kill(launch);
+	if (launch->init_pidfd < 0)
+		return;
+	(void)syscall(SYS_pidfd_send_signal, launch->init_pidfd, SIGKILL, NULL, 0);
+	/* A tracee that is stopped dies of the same signal; its stop must be collected here. */
+	uint64_t until = clock_ns() + DEATH_MS * UINT64_C(1000000);
+	for (uint64_t now; (now = clock_ns()) < until;) {
+		struct pollfd polled = {.fd = launch->init_pidfd, .events = POLLIN};
+		int status;
+		if (launch->program > 1)
+			(void)waitpid(launch->program, &status, WNOHANG | __WALL);
+		if (poll(&polled, 1, 10) > 0)
+			break;
+	}
+	int status;
+	if (waitpid(launch->init, &status, WNOHANG | __WALL) == launch->init)
+		launch->init = 0;
+}
+
+static void look_at_disks(struct run *run)
+{
+	static const uint32_t bits[] = {
+		[READY_WORKSPACE] = DISK_WORKSPACE, [READY_TMP] = DISK_TMP, [READY_SHM] = DISK_SHM};
+	for (int i = READY_WORKSPACE; i <= READY_SHM; i++) {
+		struct statfs fs;
+		if (private_fd[i] < 0 || fstatfs(private_fd[i], &fs) < 0)
+			continue;
+		if (fs.f_bavail * (uint64_t)fs.f_bsize < 4096 || fs.f_ffree == 0)
+			run->report->disk_full |= bits[i];
+	}
+}
+
+static void take_facts(struct run *run)
+{
+	struct report *report = run->report;
+	struct cgroup_facts facts;
+	if (!(run->launch.required & LAYER_BIT(LAYER_CGROUP)))
+		return;
+	cgroup_facts(&run->launch, &facts);
+	report->oom_kills = facts.oom_kills;
+	report->tasks_denied = facts.tasks_denied;
+	report->memory_peak = facts.memory_peak;
+	report->tasks_peak = facts.tasks_peak;
+	report->cpu_ns = facts.cpu_ns;
+	report->usage_by = 1;
+}
+
+/*
+ * Mounts of the run live in its mount namespace and never in the host's: were propagation not cut,
+ * the host's table would name our source.
+ */
+static uint64_t mounts_left(const struct run *run)
+{
+	static char text[1 << 20];
+	uint64_t count = 0;
+	int self = openat(run->launch.proc_fd, "self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ssize_t n = self < 0 ? -1 : read_at(self, "mountinfo", text, sizeof(text));
+	if (self >= 0)
+		(void)close(self);
+	if (n < 0)
+		return UNKNOWN;
+	for (const char *at = text; (at = strstr(at, " - tmpfs belljar ")); at++)
+		count++;
+	return count;
+}
+
+static void count_what_is_left(struct run *run)
+{
+	struct report *report = run->report;
+	bool cgroup = run->launch.required & LAYER_BIT(LAYER_CGROUP);
+	bool made = run->launch.cgroup[CG_V2] >= 0 || run->launch.cgroup[V1_PIDS] >= 0;
+	/* init collected: its pid namespace has ended, and with it every process in it. */
+	report->left_processes = run->launch.init > 0 ? 1 : 0;
+	if (cgroup && made) {
+		uint64_t left = cgroup_processes(&run->launch);
+		if (left == UNKNOWN || left > 0)
+			report->left_processes = left;
+	}
+	report->left_cgroups = cgroup ? cgroup_remove(&run->launch) : 0;
+	report->left_mounts = mounts_left(run);
+}
+
+static void end_run(struct run *run)
+{
+	struct report *report = run->report;
+	run_stage(run, STAGE_END, clock_ns());
+	kill_all(run);
+	run_stage(run, STAGE_DEAD, clock_ns());
+	if (run->launch.output_fd[0] >= 0)
+		supervise_drain(run);
+	take_facts(run);
+	look_at_disks(run);
+	count_what_is_left(run);
+	/* The workspace outlives the run in this descriptor alone; the caller collects from it. */
+	if (private_fd[READY_WORKSPACE] >= 0)
+		(void)send_packet(run->control, "w", 1, &private_fd[READY_WORKSPACE], 1);
+	uint64_t from = report->stage_ns[STAGE_GO];
+	report->wall_ns = from ? report->stage_ns[STAGE_END] - from : 0;
+	run_stage(run, STAGE_CLEAN, clock_ns());
+	report->phase = PHASE_DONE;
+}
+
+void launch_run(struct run *run)
+{
+	struct fault fault = {0};
+	run->report->phase = PHASE_SETUP;
+	run->report->tasks_denied = UNKNOWN;
+	if (set_up(run, &fault) == 0) {
+		run_stage(run, STAGE_GO, clock_ns());
+		supervise(run, private_fd);
+	} else {
+		run->report->fault = fault;
+		if (run->report->end == END_NONE)
+			run->report->end = END_FAULT;
+	}
+	end_run(run);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's parts: launcher_main.c calls launch.c calls the others. */
+#ifndef RUN_LAUNCH_H
+#define RUN_LAUNCH_H
+
+#include "layers/cgroup.h"
+#include "layers/launch.h"
+#include "run/message.h"
+#include "run/report.h"
+
+#include <stdbool.h>
+
+/* One run: what launcher_main.c received, and what launch.c made of it. */
+struct run {
+	struct launch launch;
+	struct child child;  /* what init and the program's process are given */
+	char oom_adjust[24]; /* the program's oom_score_adj: never less than the launcher's own */
+	struct child_proof proof; /* filled by them, each in its own copy of this memory */
+	struct report *report;	  /* shared with the caller */
+	char *kept[2];		  /* behind the report: keep_bytes for each stream */
+
+	int control;	/* to the caller; its end is the end of the run */
+	int stream[2];	/* the caller's pipes for output as it comes, or -1 */
+	int input;	/* the caller's standard input, or -1 */
+	int input_pipe; /* the launcher's end of the program's stdin, or -1 */
+
+	int init_socket; /* to init, and its end */
+	int init_socket_end;
+	int program_socket; /* to the program's process, and its end */
+	int program_socket_end;
+	int signals; /* signalfd: SIGCHLD */
+};
+
+/* Builds the sandbox, runs the program to its end, cleans, and fills the report. */
+void launch_run(struct run *run);
+
+/* pid 1 inside; does not return. Between clone and exec. */
+__attribute__((noreturn)) void init_main(struct run *run);
+
+/* Reads and compares everything that is in force; at the program's exec stop. */
+int receipt_take(struct run *run, struct fault *fault);
+/* The launcher's own namespaces and limits, read once before clone. */
+int receipt_prepare(const struct launch *launch, struct fault *fault);
+
+/* From the program's release to its end; sets report->end and what belongs to it. */
+void supervise(struct run *run, const int private_fd[3]);
+/* Reads what is left in the pipes of a dead run. */
+void supervise_drain(struct run *run);
+
+/* What `monitor` counts through the sandbox's own /proc. */
+struct usage {
+	uint64_t memory_bytes, tasks, cpu_ns;
+};
+int monitor_poll(const struct launch *launch, const int private_fd[3], struct usage *ret);
+
+static inline bool run_has(const struct run *run, enum layer_id id)
+{
+	return run->launch.required & LAYER_BIT(id);
+}
+
+static inline void run_stage(struct run *run, enum report_stage stage, uint64_t now_ns)
+{
+	run->report->stage_ns[stage] = now_ns;
+}
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See launcher.h. Works in callers with many threads, closed stdio, ignored SIGCHLD and any
+ * descriptors open: posix_spawn runs no code of ours in the child, one descriptor is placed, and
+ * everything else goes over that socket.
+ */
+#include "run/launcher.h"
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "run/launcher_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+void launcher_init(struct launcher *launcher)
+{
+	memset(launcher, 0, sizeof(*launcher));
+	launcher->workspace = -1;
+}
+
+void launcher_free(struct launcher *launcher)
+{
+	cleanup_close(&launcher->workspace);
+	if (launcher->report)
+		(void)munmap(launcher->report, launcher->report_size);
+	launcher_init(launcher);
+}
+
+/* In memory of its own, so that facts and output outlive a launcher that is killed. */
+static int make_report(struct launcher *launcher, uint64_t keep_bytes, int *ret_fd,
+		       struct bj_error *err)
+{
+	size_t size = sizeof(struct report) + 2 * (size_t)keep_bytes;
+	auto_close int fd = memfd_create("belljar-report", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+		return fail_errno(err, BJ_INTERNAL, "make the report's memory");
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return fail_errno(err, BJ_INTERNAL, "map the report's memory");
+	launcher->report = memory;
+	launcher->report_size = size;
+	launcher->report->magic = REPORT_MAGIC;
+	launcher->report->size = sizeof(struct report);
+	launcher->report->keep_bytes = keep_bytes;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* An empty environment, no arguments, default signals: nothing of the caller's is inherited. */
+static int spawn(int socket, pid_t *ret_pid, struct bj_error *err)
+{
+	static char *const argv[] = {(char *)(uintptr_t) "belljar-launch", NULL};
+	static char *const env[] = {NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all, none;
+	(void)sigfillset(&all);
+	(void)sigemptyset(&none);
+	int os = posix_spawn_file_actions_init(&actions);
+	if (os)
+		return errno = os, fail_errno(err, BJ_INTERNAL, "start the launcher");
+	os = posix_spawnattr_init(&attributes);
+	if (!os)
+		os = posix_spawn_file_actions_adddup2(&actions, socket, 0);
+	if (!os)
+		os = posix_spawnattr_setsigdefault(&attributes, &all);
+	if (!os)
+		os = posix_spawnattr_setsigmask(&attributes, &none);
+	if (!os)
+		os = posix_spawnattr_setflags(&attributes,
+					      POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	if (!os)
+		os = posix_spawn(ret_pid, launcher_path(), &actions, &attributes, argv, env);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	(void)posix_spawnattr_destroy(&attributes);
+	if (!os)
+		return 0;
+	errno = os;
+	(void)fail_errno(err, BJ_INTERNAL, "start %s", launcher_path());
+	return fail_hint(err, "Is Belljar installed completely? `make install` puts it there.");
+}
+
+/* What the caller's side reads from while the run lasts. */
+struct channel {
+	int socket;
+	int stream[2]; /* read ends, or -1 */
+};
+
+static void channel_close(struct channel *channel)
+{
+	cleanup_close(&channel->socket);
+	cleanup_close(&channel->stream[0]);
+	cleanup_close(&channel->stream[1]);
+}
+
+#define auto_channel __attribute__((cleanup(channel_close)))
+
+static int make_streams(struct channel *channel, int other[2], struct bj_error *err)
+{
+	for (int i = 0; i < 2; i++) {
+		int pair[2];
+		if (pipe2(pair, O_CLOEXEC) < 0)
+			return fail_errno(err, BJ_INTERNAL, "make a pipe for output");
+		channel->stream[i] = pair[0];
+		other[i] = pair[1];
+		/* The launcher never waits for this caller. */
+		if (fcntl(pair[1], F_SETFL, O_NONBLOCK) < 0)
+			return fail_errno(err, BJ_INTERNAL, "make a pipe for output");
+	}
+	return 0;
+}
+
+static int send_start(const struct channel *channel, const struct launcher_request *ask,
+		      int report_fd, const int streams[2], struct bj_error *err)
+{
+	int fds[5 + INPUTS_MAX];
+	size_t count = 0;
+	fds[count++] = ask->plan_fd;
+	fds[count++] = report_fd;
+	if (ask->on_output) {
+		fds[count++] = streams[0];
+		fds[count++] = streams[1];
+	}
+	if (ask->stdin_fd >= 0)
+		fds[count++] = ask->stdin_fd;
+	for (size_t i = 0; i < ask->input_count; i++)
+		fds[count++] = ask->inputs[i];
+	struct start_message start = {.magic = START_MAGIC,
+				      .has_streams = ask->on_output != NULL,
+				      .has_input = ask->stdin_fd >= 0,
+				      .inputs = (uint32_t)ask->input_count};
+	if (send_packet(channel->socket, &start, sizeof(start), fds, count) < 0)
+		return fail_errno(err, BJ_INTERNAL, "send the plan to the launcher");
+	return 0;
+}
+
+/* The launcher sees the end of our side and ends the run; its own side stays open until it exits.
+ */
+static void cancel(struct launcher *launcher, struct channel *channel)
+{
+	launcher->cancelled = true;
+	(void)shutdown(channel->socket, SHUT_WR);
+}
+
+static void pass_on(struct launcher *launcher, struct channel *channel,
+		    const struct launcher_request *ask, int stream)
+{
+	char data[1 << 16];
+	ssize_t n = read(channel->stream[stream], data, sizeof(data));
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n > 0 && ask->on_output(ask->user, (enum bj_stream)stream, data, (size_t)n) == 0)
+		return;
+	if (n > 0) /* the callback wants no more: neither do we */
+		cancel(launcher, channel);
+	(void)close(channel->stream[stream]);
+	channel->stream[stream] = -1;
+}
+
+/* One packet: the workspace. Returns false at the end of the launcher. */
+static bool hear(struct launcher *launcher, const struct channel *channel)
+{
+	char byte;
+	int fd = -1;
+	size_t count = 1;
+	ssize_t n = recv_packet(channel->socket, &byte, 1, &fd, &count, NULL);
+	if (n <= 0)
+		return n < 0 && errno == EMSGSIZE;
+	if (count == 1) {
+		cleanup_close(&launcher->workspace);
+		launcher->workspace = fd;
+	}
+	return true;
+}
+
+/* Until the launcher is gone and all its output is passed on. */
+static void serve(struct launcher *launcher, struct channel *channel,
+		  const struct launcher_request *ask)
+{
+	bool alive = true;
+	while (alive || channel->stream[0] >= 0 || channel->stream[1] >= 0) {
+		struct pollfd polled[] = {
+			{.fd = alive ? channel->socket : -1, .events = POLLIN},
+			{.fd = channel->stream[0], .events = POLLIN},
+			{.fd = channel->stream[1], .events = POLLIN},
+			{.fd = launcher->cancelled || !alive ? -1 : ask->cancel_fd,
+			 .events = POLLIN},
+		};
+		if (poll(polled, ARRAY_SIZE(polled), -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			/* Out of kernel memory: end the run rather than lose sight of it. */
+			cancel(launcher, channel);
+			return;
+		}
+		for (int i = 0; i < 2; i++) {
+			if (polled[1 + i].revents)
+				pass_on(launcher, channel, ask, i);
+		}
+		if (polled[3].revents)
+			cancel(launcher, channel);
+		if (polled[0].revents)
+			alive = hear(launcher, channel);
+	}
+}
+
+/* Where the caller ignores SIGCHLD, or waits for everything, it is gone already: ECHILD. */
+static void reap(pid_t pid)
+{
+	int status;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+}
+
+int launcher_run(struct launcher *launcher, const struct launcher_request *ask,
+		 struct bj_error *err)
+{
+	auto_channel struct channel channel = {-1, {-1, -1}};
+	auto_close int report_fd = -1;
+	auto_close int other = -1;
+	auto_close int out = -1;
+	auto_close int error = -1;
+	int pair[2], streams[2] = {-1, -1};
+	pid_t pid;
+	if (make_report(launcher, ask->keep_bytes, &report_fd, err) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return fail_errno(err, BJ_INTERNAL, "make a socket for the launcher");
+	channel.socket = pair[0];
+	other = pair[1];
+	if (ask->on_output) {
+		int got = make_streams(&channel, streams, err);
+		out = streams[0];
+		error = streams[1];
+		if (got < 0)
+			return -1;
+	}
+	if (spawn(other, &pid, err) < 0)
+		return -1;
+	(void)close(TAKE_FD(other));
+	int got = send_start(&channel, ask, report_fd, streams, err);
+	cleanup_close(&out);
+	cleanup_close(&error);
+	out = error = -1;
+	if (got == 0)
+		serve(launcher, &channel, ask);
+	cleanup_close(&channel.socket);
+	channel.socket = -1;
+	reap(pid);
+	return got;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A launcher process, from the side of whoever starts it. */
+#ifndef RUN_LAUNCHER_H
+#define RUN_LAUNCHER_H
+
+#include "run/message.h"
+#include "run/report.h"
+
+#include <belljar/belljar.h>
+#include <stdbool.h>
+
+struct launcher_request {
+	int plan_fd;
+	uint64_t keep_bytes;
+	int stdin_fd; /* or -1 */
+	const int *inputs;
+	size_t input_count;
+	bj_output_fn on_output; /* or NULL */
+	void *user;
+	int cancel_fd; /* or -1 */
+};
+
+struct launcher {
+	struct report *report; /* shared with the launcher; valid until launcher_free() */
+	size_t report_size;
+	int workspace;	/* what is left of /workspace after the run, or -1 */
+	bool cancelled; /* by cancel_fd or by on_output */
+};
+
+void launcher_init(struct launcher *launcher);
+void launcher_free(struct launcher *launcher);
+
+/*
+ * Starts one, gives it the plan, passes output on, and returns when it has ended. -1 only where
+ * none could be started; else the report says what happened.
+ */
+int launcher_run(struct launcher *launcher, const struct launcher_request *ask,
+		 struct bj_error *err);
+
+#endif

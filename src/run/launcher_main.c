@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * belljar-launch: builds one sandbox and watches it. Started by libbelljar (or the keeper) with an
+ * empty environment, no arguments and one socket, descriptor 0. Over it comes the plan and what
+ * belongs to it; its end is the end of the run. Links nothing but libc, statically, and allocates
+ * only before clone.
+ */
+#include "base/io.h"
+#include "layers/step.h"
+#include "run/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Descriptors 0 to 3 are the program's in the end: what the launcher keeps lies above them. */
+#define FIRST_FD 4
+
+static struct run run;
+
+/* Before anything is received: nothing inherited but the socket, known signals and umask. */
+static int start_clean(void)
+{
+	sigset_t all;
+	(void)sigfillset(&all);
+	if (environ[0] || sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+		return -1;
+	/* posix_spawn reset the actions; SIGCHLD must be, or waiting fails. */
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	if (sigaction(SIGCHLD, &action, NULL) < 0)
+		return -1;
+	(void)umask(077);
+	if (syscall(SYS_close_range, 3, ~0U, 0) < 0)
+		return -1;
+	run.control = fcntl(0, F_DUPFD_CLOEXEC, FIRST_FD);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (run.control < 0 || null < 0)
+		return -1;
+	for (int fd = 0; fd < FIRST_FD; fd++) {
+		if (fd != null && dup3(null, fd, O_CLOEXEC) < 0)
+			return -1;
+	}
+	if (null >= FIRST_FD)
+		(void)close(null);
+	/* A session of its own: signals of the caller's terminal are the caller's to handle. */
+	return setsid() < 0 && errno != EPERM ? -1 : chdir("/");
+}
+
+static int take_report(int fd, uint64_t keep_bytes)
+{
+	struct stat st;
+	size_t size = sizeof(struct report) + 2 * (size_t)keep_bytes;
+	if (fstat(fd, &st) < 0 || st.st_size != (off_t)size) {
+		errno = EINVAL;
+		return -1;
+	}
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -1;
+	run.report = memory;
+	run.kept[0] = (char *)memory + sizeof(struct report);
+	run.kept[1] = run.kept[0] + keep_bytes;
+	return 0;
+}
+
+static const struct plan *map_plan(int fd, struct fault *fault)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	/* Sealed: what is checked now is what is read later. */
+	int want = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	if (seals < 0 || (seals & want) != want || fstat(fd, &st) < 0 || st.st_size <= 0 ||
+	    st.st_size > PLAN_SIZE_MAX)
+		return NULL;
+	const void *plan = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (plan == MAP_FAILED)
+		return NULL;
+	return plan_check(plan, (size_t)st.st_size, fault) < 0 ? NULL : plan;
+}
+
+/* Pointers to the plan's strings, made before clone: afterwards nothing is allocated. */
+static char **pointers(const struct plan *plan, struct plan_span span)
+{
+	const uint32_t *offsets = plan_at(plan, span);
+	char **list = calloc(span.count + 1, sizeof(*list));
+	for (uint32_t i = 0; list && i < span.count; i++)
+		list[i] = (char *)(uintptr_t)plan_string(plan, offsets[i]);
+	return list;
+}
+
+static bool inputs_ok(const struct plan *plan, uint32_t inputs)
+{
+	const struct plan_copy *copies = plan_at(plan, plan->copies);
+	for (uint32_t i = 0; i < plan->copies.count; i++) {
+		if (copies[i].fd >= inputs)
+			return false;
+	}
+	return true;
+}
+
+/* The start packet: plan, report, streams, input, inputs. See message.h. */
+static int receive(struct fault *fault)
+{
+	static int fds[SEND_FDS_MAX];
+	struct start_message start;
+	size_t count = SEND_FDS_MAX, at = 2;
+	ssize_t n = recv_packet(run.control, &start, sizeof(start), fds, &count, NULL);
+	if (n != (ssize_t)sizeof(start) || start.magic != START_MAGIC || start.has_streams > 1 ||
+	    start.has_input > 1 || start.inputs > INPUTS_MAX ||
+	    count != 2 + 2 * (size_t)start.has_streams + start.has_input + start.inputs)
+		return -1;
+	const struct plan *plan = map_plan(fds[0], fault);
+	/* Without an acceptable plan there is no agreed size of the report: silence says enough. */
+	if (!plan || take_report(fds[1], plan->keep_bytes) < 0 ||
+	    run.report->magic != REPORT_MAGIC || run.report->size != sizeof(struct report) ||
+	    !inputs_ok(plan, start.inputs))
+		return -1;
+	run.launch.plan = plan;
+	if (start.has_streams) {
+		run.stream[0] = fds[at++];
+		run.stream[1] = fds[at++];
+	}
+	if (start.has_input)
+		run.input = fds[at++];
+	run.child.inputs = fds + at;
+	run.child.input_count = start.inputs;
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	return 0;
+}
+
+static void set_empty(void)
+{
+	struct launch *launch = &run.launch;
+	launch->init_pidfd = launch->init_dir = launch->deadline_fd = launch->inside_proc = -1;
+	launch->output_fd[0] = launch->output_fd[1] = -1;
+	for (int i = 0; i < CG_COUNT; i++)
+		launch->cgroup[i] = launch->cgroup_parent[i] = -1;
+	run.stream[0] = run.stream[1] = run.input = run.input_pipe = -1;
+	run.init_socket = run.init_socket_end = -1;
+	run.program_socket = run.program_socket_end = -1;
+	for (int i = 0; i < 3; i++)
+		run.child.stdio[i] = -1;
+	run.child.proof = &run.proof;
+}
+
+/* Lowering it would need a privilege; a launcher that is itself first to go stays that. */
+static void set_oom_adjust(void)
+{
+	char text[16];
+	long mine = 0;
+	if (read_at(run.launch.proc_fd, "self/oom_score_adj", text, sizeof(text)) > 0)
+		mine = strtol(text, NULL, 10);
+	(void)snprintf(run.oom_adjust, sizeof(run.oom_adjust), "%ld", mine > 500 ? mine : 500);
+}
+
+static int complete(void)
+{
+	const struct plan *plan = run.launch.plan;
+	run.launch.required = plan->required & layers_required();
+	for (int id = 0; id < LAYER_COUNT; id++) {
+		run.report->layer[id].required = (run.launch.required & LAYER_BIT(id)) != 0;
+		run.report->layer[id].missing =
+			layers[id].may_be_missing && (plan->missing & LAYER_BIT(id));
+	}
+	run.child.plan = plan;
+	run.child.argv = pointers(plan, plan->argv);
+	run.child.env = pointers(plan, plan->env);
+	run.child.execs = pointers(plan, plan->execs);
+	run.launch.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!run.child.argv || !run.child.env || !run.child.execs || run.launch.proc_fd < 0)
+		return -1;
+	set_oom_adjust();
+	return 0;
+}
+
+int main(void)
+{
+	struct fault fault = {0};
+	uint64_t entered = clock_ns();
+	set_empty();
+	if (start_clean() < 0 || receive(&fault) < 0)
+		return 125;
+	run.report->stage_ns[STAGE_ENTER] = entered;
+	if (complete() < 0)
+		return 125;
+	run.report->stage_ns[STAGE_PLANNED] = clock_ns();
+	launch_run(&run);
+	return 0;
+}
