@@ -268,6 +268,8 @@ static void prefixes_are_canonical_directories(void **state)
 		{"{\"ro_prefixes\": [\"/\"]}", 1, 18, "the whole host"},
 		{"{\"ro_prefixes\": [\"/a\", \"/a\"]}", 1, 24, "repeated"},
 		{"{\"ro_prefixes\": \"/a\"}", 1, 2, "must be a list"},
+		{"{\"profiles\": {\"a\": {\"ro_prefixes\": [\"/a\"]}}}", 1, 21, "only the operator",
+		 BJ_REFUSED},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_refused(&rows[i], FILE_OF_OPERATOR);
