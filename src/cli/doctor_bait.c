@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Things of the host, put there for a program inside to reach for: a file, a listening port, an
+ * abstract socket, shared memory, an open descriptor, a variable. Each works for any process
+ * outside, so that not to get at it inside means something.
+ */
+#include "cli/doctor.h"
+
+#include "base/cleanup.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+__attribute__((format(printf, 2, 3))) static void tell(struct bait *bait, const char *format, ...)
+{
+	size_t count = 1;
+	while (bait->argv[count])
+		count++;
+	if (count > ARRAY_SIZE(bait->args))
+		return;
+	char *text = bait->args[count - 1];
+	va_list args;
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(bait->args[0]), format, args);
+	va_end(args);
+	bait->argv[count] = text;
+}
+
+static int set_file(struct bait *bait)
+{
+	(void)snprintf(bait->path, sizeof(bait->path), "/tmp/belljar-doctor-XXXXXX");
+	bait->file_fd = mkostemp(bait->path, O_CLOEXEC);
+	if (bait->file_fd < 0 || fchmod(bait->file_fd, 0644) < 0)
+		return -1;
+	tell(bait, "path=%s", bait->path);
+	return 0;
+}
+
+static int set_port(struct bait *bait)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t size = sizeof(address);
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	bait->tcp_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bait->tcp_fd < 0 || bind(bait->tcp_fd, (struct sockaddr *)&address, size) < 0 ||
+	    listen(bait->tcp_fd, 4) < 0 ||
+	    getsockname(bait->tcp_fd, (struct sockaddr *)&address, &size) < 0)
+		return -1;
+	tell(bait, "port=%u", (unsigned)ntohs(address.sin_port));
+	return 0;
+}
+
+static int set_abstract(struct bait *bait, unsigned random)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+			   "belljar-doctor-%08x", random);
+	bait->abstract_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bait->abstract_fd < 0 ||
+	    bind(bait->abstract_fd, (struct sockaddr *)&address,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0 ||
+	    listen(bait->abstract_fd, 4) < 0)
+		return -1;
+	tell(bait, "abstract=%s", address.sun_path + 1);
+	return 0;
+}
+
+/* A host whose kernel has no System V memory has none to hide. */
+static void set_segment(struct bait *bait, unsigned random)
+{
+	key_t key = (key_t)((random & 0x7fffffff) | 1);
+	bait->shm_id = shmget(key, 4096, IPC_CREAT | IPC_EXCL | 0666);
+	if (bait->shm_id >= 0)
+		tell(bait, "shm_key=%ld", (long)key);
+}
+
+static void set_namespaces(struct bait *bait)
+{
+	static const char *const names[] = {"pid", "ipc", "uts", "net"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char path[32], text[64];
+		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
+		ssize_t len = readlink(path, text, sizeof(text) - 1);
+		if (len < 0)
+			continue;
+		text[len] = '\0';
+		tell(bait, "ns_%s=%s", names[i], text);
+	}
+}
+
+int bait_set(struct bait *bait, struct bj_error *err)
+{
+	*bait = (struct bait){
+		.file_fd = -1, .tcp_fd = -1, .abstract_fd = -1, .left_open_fd = -1, .shm_id = -1};
+	bait->argv[0] = "inside";
+	unsigned random;
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random) ||
+	    set_file(bait) < 0 || set_port(bait) < 0 || set_abstract(bait, random) < 0)
+		return fail_errno(err, BJ_INTERNAL, "prepare the host for the checks");
+	set_segment(bait, random);
+	/* Without O_CLOEXEC, on purpose. */
+	bait->left_open_fd = fcntl(bait->file_fd, F_DUPFD, 100);
+	if (bait->left_open_fd < 0 || setenv("BELLJAR_DOCTOR_SECRET", "1", 1) < 0)
+		return fail_errno(err, BJ_INTERNAL, "prepare the host for the checks");
+	tell(bait, "fd=%d", bait->left_open_fd);
+	tell(bait, "pid=%ld", (long)getpid());
+	set_namespaces(bait);
+	return 0;
+}
+
+void bait_take_away(struct bait *bait)
+{
+	int fds[] = {bait->file_fd, bait->tcp_fd, bait->abstract_fd, bait->left_open_fd};
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	if (bait->file_fd >= 0)
+		(void)unlink(bait->path);
+	if (bait->shm_id >= 0)
+		(void)shmctl(bait->shm_id, IPC_RMID, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host is like, as far as the layers care. */
+#include "cli/doctor.h"
+
+#include "base/cleanup.h"
+
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* "Debian GNU/Linux 12 (bookworm)" */
+static void distribution(char *text, size_t size)
+{
+	auto_fclose FILE *file = fopen("/etc/os-release", "re");
+	char line[256];
+	(void)snprintf(text, size, "unknown");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "PRETTY_NAME=", 12) != 0)
+			continue;
+		char *name = line + 12;
+		name[strcspn(name, "\n")] = '\0';
+		size_t len = strlen(name);
+		if (len >= 2 && name[0] == '"' && name[len - 1] == '"') {
+			name[len - 1] = '\0';
+			name++;
+		}
+		(void)snprintf(text, size, "%.100s", name);
+		return;
+	}
+}
+
+static bool is_filesystem(const char *path, unsigned long magic)
+{
+	struct statfs fs;
+	return statfs(path, &fs) == 0 && (unsigned long)fs.f_type == magic;
+}
+
+static const char *cgroup_version(void)
+{
+	if (is_filesystem("/sys/fs/cgroup", CGROUP2_SUPER_MAGIC))
+		return "v2";
+	if (is_filesystem("/sys/fs/cgroup/unified", CGROUP2_SUPER_MAGIC))
+		return "v1, with v2 beside it (hybrid)";
+	if (is_filesystem("/sys/fs/cgroup/memory", CGROUP_SUPER_MAGIC))
+		return "v1";
+	return "none mounted at /sys/fs/cgroup";
+}
+
+static void identity(char *text, size_t size, const struct host_facts *facts)
+{
+	if (facts->root)
+		(void)snprintf(text, size, "root: outside, each run has an id of its own");
+	else
+		(void)snprintf(text, size, "uid %ld: outside, a run has this id too",
+			       (long)geteuid());
+}
+
+/* Mounts on top of parts of /proc: then the kernel refuses a fresh one to an ordinary namespace. */
+static int proc_masks(void)
+{
+	auto_fclose FILE *file = fopen("/proc/self/mountinfo", "re");
+	char line[4096], target[2048];
+	int count = 0;
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%*s %*s %*s %*s %2047s", target) == 1 &&
+		    strncmp(target, "/proc/", 6) == 0 &&
+		    strcmp(target, "/proc/sys/fs/binfmt_misc") != 0)
+			count++;
+	return count;
+}
+
+static void setting(char *text, size_t size, long value)
+{
+	if (value < 0)
+		(void)snprintf(text, size, "not there");
+	else
+		(void)snprintf(text, size, "%ld", value);
+}
+
+size_t doctor_host(struct host_line lines[HOST_LINES_MAX])
+{
+	struct host_facts facts;
+	struct utsname name;
+	struct host_line *line = lines;
+	host_facts_read(&facts);
+	const size_t size = sizeof(line->text);
+
+	line->name = "system";
+	distribution(line++->text, size);
+	line->name = "kernel";
+	if (uname(&name) == 0)
+		(void)snprintf(line++->text, size, "%.60s %.40s", name.release, name.machine);
+	line->name = "landlock ABI";
+	if (facts.landlock_abi)
+		(void)snprintf(line++->text, size, "%d", facts.landlock_abi);
+	else
+		(void)snprintf(line++->text, size, "not there");
+	line->name = "cgroup";
+	(void)snprintf(line++->text, size, "%s", cgroup_version());
+	line->name = "started by";
+	identity(line++->text, size, &facts);
+	line->name = "container";
+	(void)snprintf(line++->text, size, "%s", facts.container ? "yes" : "no sign of one");
+	line->name = "mounts over /proc";
+	(void)snprintf(line++->text, size, "%d", proc_masks());
+	line->name = "user.max_user_namespaces";
+	setting(line++->text, size, facts.userns_max);
+	line->name = "kernel.unprivileged_userns_clone";
+	setting(line++->text, size, facts.userns_clone);
+	line->name = "kernel.apparmor_restrict_unprivileged_userns";
+	setting(line++->text, size, facts.userns_apparmor);
+	line->name = "kernel.yama.ptrace_scope";
+	setting(line++->text, size, facts.ptrace_scope);
+	return (size_t)(line - lines);
+}
