@@ -48,6 +48,9 @@ mode_t mode_of(int dir_fd, const char *path);
 /* Directories "d/d/d…", `depth` of them, without a long path. */
 void put_deep(int dir_fd, const char *first, int depth);
 
+/* What a plain open() beneath the workspace reads: the control of each attack. -1 with errno. */
+ssize_t naive(const struct world *w, const char *name, char *text, size_t size);
+
 /* The list has this file, with the hash of what is now at `path` of the host. */
 void assert_listed(const struct world *w, const char *name, const char *path);
 /* files_collect() of `name` fails with this errno and message. */
