@@ -139,82 +139,105 @@ static unsigned add_range(struct range *ranges, unsigned count, struct range ran
 	return count + 1;
 }
 
-static int by_value(const void *a, const void *b)
+static int by_first(const void *a, const void *b)
 {
-	const struct rule *const *x = a, *const *y = b;
-	uint32_t v = (*x)->test[0].value, w = (*y)->test[0].value;
-	return v < w ? -1 : v > w;
+	const struct range *x = a, *y = b;
+	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Whether a rule compares the whole of one argument and nothing else. */
-static bool is_plain(const struct rule *rule, unsigned arg)
+static bool has_test(const struct rule *rule, unsigned depth)
 {
-	return rule->test[0].kind == TEST_MASKED && rule->test[0].mask == UINT32_MAX &&
-	       rule->test[0].arg == arg && rule->test[1].kind == TEST_NONE;
+	return depth < RULE_TESTS_MAX && rule->test[depth].kind != TEST_NONE;
+}
+
+/* Whether all that is left of a rule's tests is one comparison of the whole of `arg`. */
+static bool is_plain(const struct rule *rule, unsigned depth, unsigned arg)
+{
+	return has_test(rule, depth) && !has_test(rule, depth + 1) &&
+	       rule->test[depth].kind == TEST_MASKED && rule->test[depth].mask == UINT32_MAX &&
+	       rule->test[depth].arg == arg;
+}
+
+static bool same_test(const struct rule_test *a, const struct rule_test *b)
+{
+	return a->kind == b->kind && a->arg == b->arg && a->mask == b->mask && a->value == b->value;
 }
 
 /* Plain rules on one argument exclude each other: their order does not matter. */
 static unsigned emit_plain(struct code *code, const struct rule *rules, unsigned count,
-			   unsigned otherwise)
+			   unsigned depth, unsigned otherwise)
 {
-	auto_free const struct rule **sorted = calloc(count, sizeof(*sorted));
+	auto_free struct range *values = calloc(count, sizeof(*values));
 	auto_free struct range *ranges = calloc(2 * (size_t)count + 1, sizeof(*ranges));
-	if (!sorted || !ranges) {
+	if (!values || !ranges) {
 		code->full = true;
 		return 0;
 	}
 	for (unsigned i = 0; i < count; i++)
-		sorted[i] = &rules[i];
-	qsort(sorted, count, sizeof(*sorted), by_value);
+		values[i] = (struct range){rules[i].test[depth].value, rules[i].returns, NULL, -1};
+	qsort(values, count, sizeof(*values), by_first);
 
 	struct range rest = {.label = (int)otherwise};
 	unsigned n = add_range(ranges, 0, rest);
 	for (unsigned i = 0; i < count; i++) {
-		uint32_t value = sorted[i]->test[0].value;
-		n = add_range(ranges, n, (struct range){value, sorted[i]->returns, NULL, -1});
-		rest.first = value + 1;
-		if (value != UINT32_MAX)
+		n = add_range(ranges, n, values[i]);
+		rest.first = values[i].first + 1;
+		if (values[i].first != UINT32_MAX)
 			n = add_range(ranges, n, rest);
 	}
 	(void)emit_tree(code, ranges, n);
-	return emit_load_arg(code, rules->test[0].arg);
+	return emit_load_arg(code, rules->test[depth].arg);
 }
 
-static unsigned emit_rule(struct code *code, const struct rule *rule, unsigned otherwise)
+static unsigned emit_test(struct code *code, const struct rule_test *test, unsigned then,
+			  unsigned otherwise)
 {
-	unsigned then = emit_return(code, rule->returns);
-	for (unsigned i = RULE_TESTS_MAX; i-- > 0;) {
-		const struct rule_test *test = &rule->test[i];
-		if (test->kind == TEST_NONE)
-			continue;
-		if (test->kind == TEST_HAS) {
-			(void)emit_jump(code, BPF_JSET, test->mask, then, otherwise);
-		} else {
-			(void)emit_jump(code, BPF_JEQ, test->value, then, otherwise);
-			if (test->mask != UINT32_MAX)
-				(void)emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, test->mask);
-		}
-		then = emit_load_arg(code, test->arg);
+	if (test->kind == TEST_HAS) {
+		(void)emit_jump(code, BPF_JSET, test->mask, then, otherwise);
+	} else {
+		(void)emit_jump(code, BPF_JEQ, test->value, then, otherwise);
+		if (test->mask != UINT32_MAX)
+			(void)emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, test->mask);
 	}
-	return then;
+	return emit_load_arg(code, test->arg);
+}
+
+/* Rows of which the first `depth` tests hold already; `otherwise`: none of them decides. */
+static unsigned emit_rows(struct code *code, const struct rule *rules, unsigned count,
+			  unsigned depth, unsigned otherwise)
+{
+	unsigned label = otherwise, end = count;
+	while (end > 0) {
+		const struct rule *last = &rules[end - 1];
+		unsigned start = end - 1;
+		if (!has_test(last, depth)) {
+			label = emit_return(code, last->returns);
+			end = start;
+			continue;
+		}
+		const struct rule_test *test = &last->test[depth];
+		if (is_plain(last, depth, test->arg))
+			while (start > 0 && is_plain(&rules[start - 1], depth, test->arg))
+				start--;
+		if (end - start >= TREE_MIN) {
+			label = emit_plain(code, &rules[start], end - start, depth, label);
+			end = start;
+			continue;
+		}
+		/* Neighbours that begin alike share that test. */
+		start = end - 1;
+		while (start > 0 && same_test(&rules[start - 1].test[depth], test))
+			start--;
+		unsigned inner = emit_rows(code, &rules[start], end - start, depth + 1, label);
+		label = emit_test(code, test, inner, label);
+		end = start;
+	}
+	return label;
 }
 
 static unsigned emit_call(struct code *code, const struct call *call)
 {
-	unsigned end = call->count - 1;
-	unsigned label = emit_return(code, call->rules[end].returns);
-	while (end > 0) {
-		unsigned arg = call->rules[end - 1].test[0].arg, start = end;
-		while (start > 0 && is_plain(&call->rules[start - 1], arg))
-			start--;
-		if (end - start >= TREE_MIN) {
-			label = emit_plain(code, &call->rules[start], end - start, label);
-			end = start;
-		} else {
-			label = emit_rule(code, &call->rules[--end], label);
-		}
-	}
-	return label;
+	return emit_rows(code, call->rules, call->count, 0, 0); /* the last row always decides */
 }
 
 int seccomp_compile(const struct arch *arch, const struct call *calls, unsigned count,
