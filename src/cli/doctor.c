@@ -43,8 +43,7 @@ static enum diagnosis judge(const struct doctor *doctor, enum layer_id layer)
 		return DIAGNOSIS_NONE; /* there is a cgroup */
 	if (!doctor->receipt[layer])
 		return DIAGNOSIS_FAILED;
-	if (doctor->layer[layer] == DIAGNOSIS_PROVEN && layer != LAYER_MONITOR &&
-	    !was_tried(doctor, layer))
+	if (doctor->layer[layer] == DIAGNOSIS_PROVEN && !was_tried(doctor, layer))
 		return DIAGNOSIS_FAILED;
 	return doctor->layer[layer];
 }

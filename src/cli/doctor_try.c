@@ -40,8 +40,11 @@ static void add_line(struct doctor *doctor, const char *line, size_t size)
 	const char *got = text_of(root, "errno");
 	if (json_is_true(json_object_get(root, "hidden")))
 		got = "hidden";
-	doctor_add(doctor, layer_by_name(text_of(root, "layer")),
-		   strcmp(text_of(root, "expect"), "denied") == 0,
+	enum layer_id layer = layer_by_name(text_of(root, "layer"));
+	/* What a cgroup would bound, `monitor` does. */
+	if (layer == LAYER_CGROUP && doctor->receipt[LAYER_MONITOR])
+		layer = LAYER_MONITOR;
+	doctor_add(doctor, layer, strcmp(text_of(root, "expect"), "denied") == 0,
 		   json_is_true(json_object_get(root, "ok")), text_of(root, "check"), got);
 }
 
@@ -130,8 +133,8 @@ static bool try_walls(struct doctor *doctor, const struct bait *bait)
 			res && bj_result_outcome(res) == BJ_EXITED && bj_result_exit_code(res) == 0;
 		if (ran) {
 			struct bj_output output = bj_result_output(res, BJ_STDOUT);
-			add_lines(doctor, (const char *)output.data, output.size);
 			read_receipt(doctor, res);
+			add_lines(doctor, (const char *)output.data, output.size);
 			doctor_add(doctor, LAYER_OUTPUT, false, output.omitted_bytes == 0,
 				   "write within the limit", "");
 			doctor_add(doctor, LAYER_DEADLINE, false, true, "end in its own time", "");

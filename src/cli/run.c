@@ -49,33 +49,33 @@ static void say_ending(const struct bj_result *res)
 		say_line(word_for(res, word, sizeof(word)), hint);
 }
 
-/* What a run that was cancelled ends with, and why. */
-static int cancelled_status(const struct pass *pass, int sig, const struct bj_result *res)
+/* Output that could not be passed on makes no success, even where the program had ended by then. */
+static int status_of(const struct bj_result *res, const struct pass *pass, int sig)
 {
 	if (pass->error == EPIPE || pass->error == EBADF)
 		return STATUS_SIGNAL + SIGPIPE;
 	if (pass->error)
 		return STATUS_REFUSED;
-	return sig ? STATUS_SIGNAL + sig : bj_result_status(res);
+	if (sig && bj_result_outcome(res) == BJ_CANCELLED)
+		return STATUS_SIGNAL + sig;
+	return bj_result_status(res);
 }
 
 static int report(const struct invocation *invocation, const struct bj_result *res,
 		  const struct pass *pass, int sig)
 {
-	int status = bj_result_status(res);
-	bool cancelled = bj_result_outcome(res) == BJ_CANCELLED;
-	if (cancelled)
-		status = cancelled_status(pass, sig, res);
+	int status = status_of(res, pass, sig);
 	if (option_given(invocation, OPT_RECEIPT))
 		receipt_print(res);
 	if (invocation->json) {
 		(void)puts(bj_result_json(res));
 		return say_flush(status);
 	}
-	if (cancelled && pass->error && pass->error != EPIPE)
+	if (invocation->quiet)
+		return status;
+	if (pass->error && pass->error != EPIPE)
 		say_line("failed to pass the output on", strerrordesc_np(pass->error));
-	if (!invocation->quiet)
-		say_ending(res);
+	say_ending(res);
 	return status;
 }
 

@@ -179,10 +179,14 @@ void say_table(FILE *to, const char *const *cells, size_t rows, size_t columns, 
 		size_t at = 0;
 		bool bold = header && row == 0;
 		(void)fputs(bold ? colour_on(to, BOLD) : "", to);
-		for (size_t column = 0; column < columns; column++) {
+		size_t last = columns - 1;
+		while (last > 0 &&
+		       (!cells[row * columns + last] || !cells[row * columns + last][0]))
+			last--; /* nothing is padded towards nothing */
+		for (size_t column = 0; column <= last; column++) {
 			const char *cell = cells[row * columns + column];
 			cell = cell ? cell : "";
-			if (column + 1 == columns) {
+			if (column == last) {
 				say_wrapped(to, cell, at, at);
 				break;
 			}

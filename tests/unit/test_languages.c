@@ -116,10 +116,11 @@ static void command_puts_file_and_arguments_in_their_places(void **state)
 	static const char *const args[] = {"-x", "{file}", NULL};
 	assert_int_equal(language_argv(row, "/workspace/.belljar/a.py", args, &argv, NULL), 0);
 	assert_string_equal(argv[0], "python3");
-	assert_string_equal(argv[1], "/workspace/.belljar/a.py");
-	assert_string_equal(argv[2], "-x");
-	assert_string_equal(argv[3], "{file}");
-	assert_null(argv[4]);
+	assert_string_equal(argv[1], "-u");
+	assert_string_equal(argv[2], "/workspace/.belljar/a.py");
+	assert_string_equal(argv[3], "-x");
+	assert_string_equal(argv[4], "{file}");
+	assert_null(argv[5]);
 	free(argv);
 	assert_int_equal(language_find(&languages, "c", &row, NULL), 0);
 	assert_int_equal(language_argv(row, "/f.c", NULL, &argv, NULL), 0);
