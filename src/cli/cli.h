@@ -100,6 +100,7 @@ struct verb {
 	const char *text;
 	const char *more; /* a paragraph for --help and the man page, or NULL */
 	const char *page; /* its man page */
+	bool starts_runs; /* puts this process into a leaf of its delegated cgroup first */
 	int (*run)(const struct invocation *invocation); /* returns the exit status */
 };
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/say.h"
+#include "run/host_cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,6 +93,18 @@ static int verb_of(int argc, char **argv, enum verb_id *ret, int *ret_words)
 	return -1;
 }
 
+/* A process that cannot make itself a leaf runs on: the `cgroup` layer is then refused by name. */
+static int run_verb_of(const struct invocation *invocation)
+{
+	const struct verb *verb = &verbs[invocation->verb];
+	if (verb->starts_runs)
+		(void)host_cgroup_enter_leaf(NULL);
+	int status = verb->run(invocation);
+	if (verb->starts_runs)
+		host_cgroup_leave_leaf();
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	if (fill_stdio() < 0)
@@ -129,7 +142,7 @@ int main(int argc, char **argv)
 		help_one(stdout, invocation.verb);
 		status = say_flush(STATUS_OK);
 	} else {
-		status = verbs[invocation.verb].run(&invocation);
+		status = run_verb_of(&invocation);
 	}
 	free(invocation.given);
 	return status;

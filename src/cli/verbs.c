@@ -22,6 +22,7 @@ const struct verb verbs[] = {
 				"143 or 141 "
 				"cancelled.",
 			.page = "belljar-run",
+			.starts_runs = true,
 			.run = run_verb,
 		},
 	[VERB_DOCTOR] =
@@ -35,6 +36,7 @@ const struct verb verbs[] = {
 				"is proven; "
 				"1: not every one, and what to do about it is printed.",
 			.page = "belljar-doctor",
+			.starts_runs = true,
 			.run = doctor_verb,
 		},
 	[VERB_LAYERS] =

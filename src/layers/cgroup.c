@@ -72,14 +72,14 @@ static int set_cpu_max(int dir, uint64_t quota, uint64_t period)
 }
 
 /*
- * Makes one cgroup and locks it. A sweep of another launcher may come between the two and remove
- * it: then the lock is on a directory that is gone, nothing in it can be opened, and it is made
- * again.
+ * Makes one cgroup and locks it; mode 0700, so that no other user can hold the lock. A sweep of
+ * another launcher may come between the two and remove it: then the lock is on a directory that is
+ * gone, nothing in it can be opened, and it is made again.
  */
 static int make_locked(int parent, const char *name)
 {
 	for (int attempt = 0; attempt < 32; attempt++) {
-		if (mkdirat(parent, name, 0755) < 0)
+		if (mkdirat(parent, name, 0700) < 0)
 			return -1;
 		int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dir < 0 && errno != ENOENT)
@@ -100,7 +100,6 @@ static int make_one(struct launch *launch, int which, uint32_t base)
 	launch->cgroup_parent[which] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (launch->cgroup_parent[which] < 0)
 		return -1;
-	cgroup_sweep(launch->cgroup_parent[which]);
 	launch->cgroup[which] = make_locked(launch->cgroup_parent[which], launch->cgroup_name);
 	launch->cgroup_made[which] = launch->cgroup[which] >= 0;
 	return launch->cgroup[which] < 0 ? -1 : 0;
@@ -161,21 +160,6 @@ static int limit_v2(struct launch *launch, struct fault *fault)
 		 set_cpu_max(dir, plan->cpu_quota_us, plan->cpu_period_us)) < 0)
 		return -1;
 	return 0;
-}
-
-int cgroup_prepare(struct launch *launch, struct fault *fault)
-{
-	const struct plan *plan = launch->plan;
-	(void)snprintf(launch->cgroup_name, sizeof(launch->cgroup_name), NAME_PREFIX "%s",
-		       plan->run_id);
-	if (plan->cgroup_base && STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make a cgroup (v2)",
-				      make_one(launch, CG_V2, plan->cgroup_base)) < 0)
-		return -1;
-	if (plan->cgroup == CGROUP_V2)
-		return limit_v2(launch, fault);
-	if (STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make the cgroups (v1)", make_v1(launch)) < 0)
-		return -1;
-	return limit_v1(launch, fault);
 }
 
 int cgroup_parent(struct launch *launch, struct fault *fault)
@@ -250,29 +234,55 @@ int cgroup_verify(struct launch *launch, const struct posture *posture, struct f
 	return 0;
 }
 
-void cgroup_sweep(int parent_fd)
+/* Kills what is left in a dead launcher's cgroup and removes it everywhere, the locked one last. */
+static void sweep_one(const struct launch *launch, int primary, int dir, const char *name)
 {
-	int copy = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	if (!dir) {
+	(void)write_at(dir, "cgroup.kill", "1");
+	for (int i = 0; i < CG_COUNT; i++) {
+		if (i != primary && launch->cgroup_parent[i] >= 0)
+			(void)unlinkat(launch->cgroup_parent[i], name, AT_REMOVEDIR);
+	}
+	/* One that something still dies in goes at the next sweep. */
+	(void)unlinkat(launch->cgroup_parent[primary], name, AT_REMOVEDIR);
+}
+
+void cgroup_sweep(const struct launch *launch)
+{
+	int primary = launch->cgroup_parent[CG_V2] >= 0 ? CG_V2 : V1_MEMORY;
+	int parent = launch->cgroup_parent[primary];
+	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = copy < 0 ? NULL : fdopendir(copy);
+	if (!list) {
 		if (copy >= 0)
 			(void)close(copy);
 		return;
 	}
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
+	for (struct dirent *entry; (entry = readdir(list));) {
+		if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0 ||
+		    strcmp(entry->d_name, launch->cgroup_name) == 0)
 			continue;
-		int fd = openat(parent_fd, entry->d_name,
-				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		/* Whoever cannot be locked lives. One that is empty goes; one that is not is killed
-		 * first, and goes at the next sweep. */
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-			(void)write_at(fd, "cgroup.kill", "1");
-			(void)unlinkat(parent_fd, entry->d_name, AT_REMOVEDIR);
-		}
-		(void)close(fd);
+		int dir = openat(parent, entry->d_name,
+				 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* Whoever cannot be locked lives. */
+		if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0)
+			sweep_one(launch, primary, dir, entry->d_name);
+		if (dir >= 0)
+			(void)close(dir);
 	}
-	(void)closedir(dir);
+	(void)closedir(list);
+}
+
+int cgroup_prepare(struct launch *launch, struct fault *fault)
+{
+	const struct plan *plan = launch->plan;
+	(void)snprintf(launch->cgroup_name, sizeof(launch->cgroup_name), NAME_PREFIX "%s",
+		       plan->run_id);
+	if (plan->cgroup_base && STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make a cgroup (v2)",
+				      make_one(launch, CG_V2, plan->cgroup_base)) < 0)
+		return -1;
+	if (plan->cgroup == CGROUP_V1 &&
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make the cgroups (v1)", make_v1(launch)) < 0)
+		return -1;
+	cgroup_sweep(launch);
+	return plan->cgroup == CGROUP_V2 ? limit_v2(launch, fault) : limit_v1(launch, fault);
 }

@@ -35,7 +35,10 @@ uint64_t cgroup_processes(const struct launch *launch);
 /* Removes what cgroup_prepare() made. Returns how many are left, after a bounded wait. */
 uint64_t cgroup_remove(struct launch *launch);
 
-/* Removes cgroups of launchers that died before they could. */
-void cgroup_sweep(int parent_fd);
+/*
+ * Removes cgroups of launchers that died before they could. A process that lives in one is killed:
+ * its launcher, whose lock would say so, does not.
+ */
+void cgroup_sweep(const struct launch *launch);
 
 #endif

@@ -141,7 +141,7 @@ static bool numbers_ok(const struct plan *plan)
 {
 	return plan->memory_bytes && plan->pids && plan->cpu_quota_us && plan->cpu_period_us &&
 	       plan->time_ms && plan->cpu_time_ms && plan->max_output_bytes && plan->nofile >= 4 &&
-	       plan->fsize && plan->nproc && plan->cpu_s && plan->stack && plan->keep_bytes >= 2 &&
+	       plan->fsize && plan->nproc && plan->cpu_s && plan->stack && plan->cpus_seen && plan->keep_bytes >= 2 &&
 	       plan->keep_bytes <= (UINT64_C(64) << 20) && plan->time_ms <= UINT64_C(1) << 40 &&
 	       plan->cpu_time_ms <= UINT64_C(1) << 40;
 }

@@ -106,6 +106,7 @@ struct plan {
 
 	/* rlimit: soft = hard, RLIM_INFINITY is never asked for */
 	uint64_t nofile, fsize, nproc, cpu_s, memlock, stack;
+	uint32_t cpus_seen; /* CPUs that each process may run on: the share, rounded up */
 
 	uint32_t landlock_abi_min;
 

@@ -21,6 +21,7 @@ struct posture {
 	uint64_t sig_blocked, sig_ignored, sig_caught;
 	uint32_t umask;
 	uint32_t threads;
+	uint32_t cpus;         /* CPUs it may run on */
 	uint32_t ns_pid;			  /* pid inside */
 	uint32_t session, tty;			  /* as seen here; tty 0: none */
 	uint64_t ns[NS_COUNT], ns_host[NS_COUNT]; /* inode numbers: the program's, the launcher's */

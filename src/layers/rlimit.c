@@ -14,6 +14,9 @@
 
 #define ZERO SIZE_MAX
 
+#define CPU_WORDS 128 /* 8192 CPUs: the most that a kernel is built for */
+#define CPUS_MAX  (CPU_WORDS * 64)
+
 static const struct {
 	int resource;
 	size_t member; /* of struct plan, or ZERO */
@@ -35,6 +38,29 @@ CHILD_CODE static uint64_t planned(const struct plan *plan, size_t member)
 	return member == ZERO ? 0 : *(const uint64_t *)((const char *)plan + member);
 }
 
+/*
+ * Programs size their thread pools by the CPUs they may run on, so a run that has half a CPU sees
+ * one. Which one: where the scheduler has just put this process is likely to be idle. A program
+ * may widen this again; what it can use is the cgroup's to limit.
+ */
+CHILD_CODE static int use_cpus(uint32_t count)
+{
+	uint64_t allowed[CPU_WORDS] = {0}, use[CPU_WORDS] = {0};
+	unsigned int cpu = 0;
+	long size = syscall(SYS_sched_getaffinity, 0, sizeof(allowed), allowed);
+	if (size <= 0 || syscall(SYS_getcpu, &cpu, NULL, NULL) < 0)
+		return -1;
+	for (unsigned int i = 0; i < CPUS_MAX && count > 0; i++) {
+		unsigned int at = (cpu + i) % CPUS_MAX;
+		uint64_t bit = UINT64_C(1) << (at % 64);
+		if (allowed[at / 64] & bit) {
+			use[at / 64] |= bit;
+			count--;
+		}
+	}
+	return (int)syscall(SYS_sched_setaffinity, 0, size, use);
+}
+
 CHILD_CODE int rlimit_child(const struct child *child, struct fault *fault)
 {
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -44,7 +70,10 @@ CHILD_CODE int rlimit_child(const struct child *child, struct fault *fault)
 			 syscall(SYS_prlimit64, 0, limits[i].resource, &limit, NULL)) < 0)
 			return -1;
 	}
-	return 0;
+	return STEP(fault, LAYER_RLIMIT, HOOK_CHILD, "choose the CPUs",
+		    use_cpus(child->plan->cpus_seen)) < 0
+		       ? -1
+		       : 0;
 }
 
 int rlimit_verify(struct launch *launch, const struct posture *posture, struct fault *fault)
@@ -56,5 +85,8 @@ int rlimit_verify(struct launch *launch, const struct posture *posture, struct f
 			 got->rlim_cur == most && got->rlim_max == most) < 0)
 			return -1;
 	}
-	return 0;
+	return MUST(fault, LAYER_RLIMIT, "no more CPUs than the run's share",
+		    posture->cpus <= launch->plan->cpus_seen) < 0
+		       ? -1
+		       : 0;
 }

@@ -79,7 +79,7 @@ static int own_cgroup(char path[HOST_CGROUP_PATH])
 /* Whether the children of this cgroup get the three controllers that a run needs. */
 static bool gives_controllers(const char *dir)
 {
-	char name[HOST_CGROUP_PATH + 32], text[512];
+	char name[2 * HOST_CGROUP_PATH + 32], text[512];
 	(void)snprintf(name, sizeof(name), "%s/cgroup.subtree_control", dir);
 	return read_at(AT_FDCWD, name, text, sizeof(text)) >= 0 &&
 	       has_word(text, "memory", " \n") && has_word(text, "pids", " \n") &&
@@ -88,7 +88,7 @@ static bool gives_controllers(const char *dir)
 
 static bool may_make_in(const char *dir)
 {
-	char name[HOST_CGROUP_PATH + 32];
+	char name[2 * HOST_CGROUP_PATH + 32];
 	(void)snprintf(name, sizeof(name), "%s/cgroup.procs", dir);
 	return faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) == 0 &&
 	       faccessat(AT_FDCWD, name, W_OK, AT_EACCESS) == 0;
@@ -97,7 +97,7 @@ static bool may_make_in(const char *dir)
 /* Enabling is idempotent and gives nothing to anybody who did not have it. */
 static bool enable_controllers(const char *dir)
 {
-	char name[HOST_CGROUP_PATH + 32];
+	char name[2 * HOST_CGROUP_PATH + 32];
 	if (gives_controllers(dir))
 		return true;
 	(void)snprintf(name, sizeof(name), "%s/cgroup.subtree_control", dir);
@@ -178,7 +178,7 @@ static char entered[2 * HOST_CGROUP_PATH]; /* the cgroup in which the leaf was m
 
 static bool sits_alone(const char *dir)
 {
-	char name[HOST_CGROUP_PATH + 32], text[64], mine[32];
+	char name[2 * HOST_CGROUP_PATH + 32], text[64], mine[32];
 	(void)snprintf(name, sizeof(name), "%s/cgroup.procs", dir);
 	(void)snprintf(mine, sizeof(mine), "%d\n", getpid());
 	return read_at(AT_FDCWD, name, text, sizeof(text)) >= 0 && strcmp(text, mine) == 0;
@@ -191,12 +191,22 @@ static int move_self(const char *dir)
 	return write_at(AT_FDCWD, name, "0");
 }
 
+/* Only there is a leaf of any use; one line of /proc/self/cgroup tells. */
+static bool v2_only(void)
+{
+	char text[8192];
+	return read_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) >= 0 &&
+	       strncmp(text, "0::", 3) == 0;
+}
+
 int host_cgroup_enter_leaf(struct bj_error *err)
 {
 	struct host_cgroup found;
 	char own[HOST_CGROUP_PATH], dir[2 * HOST_CGROUP_PATH], leaf[2 * HOST_CGROUP_PATH + 32];
+	if (own_cgroup(own) < 0 || !v2_only())
+		return 0;
 	host_cgroup_find(&found);
-	if (found.kind != CGROUP_NONE || any_v1(&found) || !found.v2[0] || own_cgroup(own) < 0)
+	if (found.kind != CGROUP_NONE || !found.v2[0])
 		return 0;
 	int n = snprintf(dir, sizeof(dir), "%s%s", found.v2, own);
 	if (n < 0 || (size_t)n >= HOST_CGROUP_PATH || !may_make_in(dir) || !sits_alone(dir))

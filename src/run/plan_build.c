@@ -130,6 +130,7 @@ static void add_numbers(struct plan *plan, const struct policy *policy)
 	plan->memlock = limited(RLIMIT_MEMLOCK, MEMLOCK_BYTES);
 	/* Whole seconds, a second above: the finer count of the launcher comes first. */
 	plan->cpu_s = limited(RLIMIT_CPU, number[FIELD_cpu_time] / MS_PER_S + 2);
+	plan->cpus_seen = image_cpus(policy);
 	plan->landlock_abi_min = (uint32_t)number[FIELD_landlock_abi_min];
 }
 

@@ -110,6 +110,17 @@ static uint32_t inner_pid(const char *status)
 	return pid;
 }
 
+/* Bits set in a mask that is written as hexadecimal words with commas. */
+static uint32_t bits_of(const char *value)
+{
+	uint32_t count = 0;
+	for (; *value && *value != '\n'; value++) {
+		const char digit[2] = {*value, '\0'};
+		count += (uint32_t)__builtin_popcountl(strtoul(digit, NULL, 16));
+	}
+	return count;
+}
+
 static int read_status(int dir)
 {
 	static const char *const cap_names[CAP_SET_COUNT] = {
@@ -122,9 +133,9 @@ static int read_status(int dir)
 		return -1;
 	errno = EBADMSG;
 	if (!ids_of(text, "Uid", posture.uid) || !ids_of(text, "Gid", posture.gid) ||
-	    !value_of(text, "Groups") || !number_of(text, "NoNewPrivs", 10, &nnp) ||
-	    !number_of(text, "Seccomp", 10, &mode) || !number_of(text, "Umask", 8, &mask) ||
-	    !number_of(text, "Threads", 10, &threads) ||
+	    !value_of(text, "Groups") || !value_of(text, "Cpus_allowed") ||
+	    !number_of(text, "NoNewPrivs", 10, &nnp) || !number_of(text, "Seccomp", 10, &mode) ||
+	    !number_of(text, "Umask", 8, &mask) || !number_of(text, "Threads", 10, &threads) ||
 	    !number_of(text, "SigBlk", 16, &posture.sig_blocked) ||
 	    !number_of(text, "SigIgn", 16, &posture.sig_ignored) ||
 	    !number_of(text, "SigCgt", 16, &posture.sig_caught))
@@ -134,6 +145,7 @@ static int read_status(int dir)
 			return -1;
 	}
 	posture.groups = words_of(value_of(text, "Groups"));
+	posture.cpus = bits_of(value_of(text, "Cpus_allowed"));
 	posture.no_new_privs = (int)nnp;
 	posture.seccomp_mode = (int)mode;
 	posture.seccomp_filters =
