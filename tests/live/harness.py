@@ -5,6 +5,7 @@ What a test believes comes from the host's side: files, listeners, processes, cg
 program says about itself is believed only for the exact errno of a call.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -23,7 +24,7 @@ BELLJAR = STAGE / "bin" / "belljar"
 NO_CGROUP = ROOT / "examples" / "no-cgroup.json"
 USER_ID = 4321
 OUTSIDE_IDS = range(0x70000000, 0x70400000)
-PATIENCE = 60  # seconds after which a run that must end is a failure; never measured
+PATIENCE = 100  # seconds after which a run that must end is a failure; never measured
 
 MODES = {
     # name: (uid, whether a cgroup holds the run)
@@ -337,6 +338,21 @@ def belljar_cgroups():
     return found
 
 
+def held(cgroup):
+    """Whether a living launcher holds its lock: then it is a run of somebody else at this moment."""
+    try:
+        fd = os.open(cgroup, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+
+
 def foreign_files():
     """Files in /tmp and /dev/shm that belljar, or a program in it, may have left."""
     found = set()
@@ -346,7 +362,7 @@ def foreign_files():
                 uid = entry.stat(follow_symlinks=False).st_uid
             except OSError:
                 continue
-            if uid == USER_ID or uid in OUTSIDE_IDS or "belljar" in entry.name:
+            if uid == USER_ID or uid in OUTSIDE_IDS or entry.name.startswith("belljar-run"):
                 found.add(entry.path)
     return found
 
@@ -376,7 +392,7 @@ class Ledger:
         checks = {
             "processes": lambda: descendants(os.getpid()) - self.processes,
             "mounts": lambda: set(self.mountpoints()) - set(self.mounts),
-            "cgroups": lambda: set(belljar_cgroups()) - self.cgroups,
+            "cgroups": lambda: {c for c in belljar_cgroups() if c not in self.cgroups and not held(c)},
             "files": lambda: foreign_files() - self.files,
         }
         for name, count in checks.items():

@@ -19,7 +19,7 @@ WAYS = ["threads", "closed-stdio", "ignored-sigchld", "reaping-handler", "umask"
 def pkg_config(*words):
     paths = [str(p) for p in harness.STAGE.glob("lib*/**/pkgconfig")]
     env = {**os.environ, "PKG_CONFIG_PATH": ":".join(paths)}
-    return subprocess.run(["pkg-config", *words, "belljar"], env=env, check=True,
+    return subprocess.run(["pkg-config", *words, "libbelljar"], env=env, check=True,
                           stdout=subprocess.PIPE).stdout.decode().split()
 
 

@@ -39,7 +39,7 @@ def test_a_secret_of_the_caller_is_in_nothing_that_proc_shows(bell, token):
     code = ("import os\n"
             "hits, read = [], 0\n"
             "for top, dirs, files in os.walk('/proc'):\n"
-            "    if '/task/' in top: dirs[:] = []\n"
+            "    if '/task/' in top or top.endswith('/fd'): dirs[:], files = [], []\n"
             "    for name in files:\n"
             "        if name in ('kmsg', 'kcore', 'pagemap', 'clear_refs'): continue\n"
             "        path = os.path.join(top, name)\n"

@@ -206,6 +206,22 @@ def test_closing_its_stdout_does_not_end_the_run(bell):
     assert (got.outcome, got.exit_code, got.out) == ("exited", 6, "kept")
 
 
+@pytest.mark.parametrize("json_", [True, False])
+@pytest.mark.parametrize("closed, fd", [(1, 2), (2, 1)])
+def test_a_stream_that_was_closed_early_does_not_cost_the_other_its_end(bell, closed, fd, json_):
+    words = ["close", closed, ",", "output", fd, 200000, ",", "bytes", fd, b"end".hex()]
+    name = {1: "stdout", 2: "stderr"}[fd]
+    for _ in range(3):
+        if json_:
+            got = bell.inside(*words)
+            assert got.json[name]["bytes"] == 200003, got.json[name]["bytes"]
+            assert got.json[name]["text"].endswith("xend")
+        else:
+            status, *both = bell.raw("--in", f"{bell.inside_binary}:inside", "--", "/workspace/inside",
+                                     *words)
+            assert status == 0 and len(both[fd - 1]) == 200003
+
+
 def test_output_before_death_is_kept(bell):
     got = bell.inside("bytes", 1, b"last words".hex(), ",", "raise", 9)
     assert (got.outcome, got.out) == ("signaled", "last words")
