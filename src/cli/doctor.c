@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "cli/say.h"
-#include "run/host_cgroup.h"
 
 #include <string.h>
 
@@ -235,12 +234,9 @@ int doctor_verb(const struct invocation *invocation)
 		(void)fail(&err, BJ_INTERNAL, "out of memory");
 		return say_refused(invocation, &err);
 	}
-	/* As `belljar run` does: what cannot be done here shows as a missing cgroup. */
-	(void)host_cgroup_enter_leaf(&err);
 	doctor_try(doctor);
 	bool proven = judge_all(doctor);
 	int status = invocation->json ? print_json(doctor, proven) : print_text(doctor, proven);
-	host_cgroup_leave_leaf();
 	free(doctor);
 	return status;
 }

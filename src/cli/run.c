@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "cli/say.h"
-#include "run/host_cgroup.h"
 
 #include <errno.h>
 #include <string.h>
@@ -97,16 +96,11 @@ int run_verb(const struct invocation *invocation)
 	pass_init(&pass, interrupt.fd);
 	if (!invocation->json)
 		bj_request_on_output(req, pass_output, &pass);
-	/* cgroup v2 gives no controllers to the children of a cgroup that holds a process. What
-	 * cannot be done here shows as a missing cgroup. */
-	struct bj_error unimportant;
-	(void)host_cgroup_enter_leaf(&unimportant);
 	int status;
 	if (bj_run(req, interrupt.fd, &res, &err) < 0)
 		status = say_refused(invocation, &err);
 	else
 		status = report(invocation, res, &pass, interrupt_signal(&interrupt));
-	host_cgroup_leave_leaf();
 	pass_close(&pass);
 	interrupt_close(&interrupt);
 	return status;

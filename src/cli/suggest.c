@@ -53,6 +53,7 @@ void suggest_add(struct suggestion *suggestion, const char *candidate)
 
 const char *suggest_best(const struct suggestion *suggestion)
 {
-	size_t allowed = strlen(suggestion->meant) / 3 + 1;
+	size_t len = strlen(suggestion->meant);
+	size_t allowed = len < 6 ? 1 : len / 3;
 	return suggestion->best && suggestion->distance <= allowed ? suggestion->best : NULL;
 }
