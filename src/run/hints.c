@@ -275,7 +275,8 @@ static size_t last_match(const struct cause *cause, const uint8_t *text, size_t 
 	if (size < length)
 		return size;
 	for (size_t at = size - length + 1; at-- > 0;) {
-		if (memcmp(text + at, cause->pattern, length) != 0)
+		if (text[at] != (uint8_t)cause->pattern[0] ||
+		    memcmp(text + at, cause->pattern, length) != 0)
 			continue;
 		if (cause->capture == NO_NAME || capture(cause, text, size, at, name))
 			return at;

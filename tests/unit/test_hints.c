@@ -43,6 +43,18 @@ static const struct {
 	 NULL, "library `libfoo.so.1`"},
 	{"OSError: [Errno 30] Read-only file system: '/usr/x'\n", "python", "/workspace, /tmp"},
 	{"PermissionError: [Errno 13] Permission denied: '/etc/x'\n", "python", "/workspace, /tmp"},
+	{"x: No module named '\n/usr/bin/python3: No module named A_Z.a-z@0/9\n", "python",
+	 "`A_Z.a-z@0/9`"},
+	{"ModuleNotFoundError: No module named "
+	 "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	 "aaaaaaaa'\n", /* 64 */
+	 "python", "Python module `aaaaaaaa"},
+	{"R: command not found", "bash", "command `R`"},
+	{"/tmp/a.sh: 1: jq: not found\n", "c", "command `jq`"},
+	{"/tmp/a.sh: 1: jq: not found\n", "program", "command `jq`"},
+	{"/tmp/a.sh: 1: jq: not found\n", "prog", "stderr should say why"},
+	{"/tmp/a.sh: 1: jq: not found\n", "ash", "stderr should say why"},
+	{"MemoryError", "python", "256m"},
 	{"MemoryError\n", "python", "256m"},
 	{"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 8 GiB\n", "python", "256m"},
 	{"FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
@@ -121,6 +133,9 @@ static const struct end_case end_cases[] = {
 	{END_STATUS, EXITED(1), .disk_full = DISK_TMP | DISK_SHM,
 	 .expected = {"code 1", "/tmp (16m)", "/dev/shm (16m)"}},
 	{END_STATUS, KILLED(SIGKILL), .oom_kills = 1, .expected = {"killed for memory", "256m"}},
+	{END_STATUS, KILLED(SIGKILL), .oom_kills = 1, .tasks_denied = 1,
+	 .expected = {"killed for memory", "64 tasks"}},
+	{END_TIME, 0, .oom_kills = 1, .expected = {"10s", "incomplete"}},
 };
 
 static void every_end_names_its_number(void **state)
@@ -140,6 +155,9 @@ static void every_end_names_its_number(void **state)
 		for (size_t k = 0; k < ARRAY_SIZE(c->expected) && c->expected[k]; k++)
 			if (!strstr(bj_result_hint(res), c->expected[k]))
 				fail_msg("no \"%s\" in: %s", c->expected[k], bj_result_hint(res));
+		/* Nothing is said twice. */
+		if (bj_result_outcome(res) == BJ_MEMORY_LIMIT)
+			assert_null(strstr(bj_result_hint(res), "incomplete"));
 	}
 }
 

@@ -206,6 +206,8 @@ static void a_killed_launcher_leaves_what_both_counters_say(void **state)
 	struct kept kept;
 	assert_false(kept_possible(8, &behind, false));
 	assert_true(kept_possible(8, &behind, true));
+	assert_false(kept_possible(8, &(struct report_stream){.bytes = UINT64_MAX}, true));
+	assert_false(kept_possible(8, &(struct report_stream){.tail_bytes = UINT64_MAX}, true));
 	assert_int_equal(kept_take(memory, 8, &behind, true, &kept, &err), 0);
 	assert_int_equal(kept.output.bytes, 7);
 	assert_memory_equal(kept.output.data, "abcdwxy", 7);

@@ -131,6 +131,14 @@ static const struct verdict_case verdict_cases[] = {
 	{"an input that does not fit", DONE, .end = END_FAULT,
 	 .fault = {.code = BJ_SETUP, .layer = LAYER_MOUNT, .os = ENOSPC},
 	 .outcome = BJ_SANDBOX_ERROR, NO_EXIT, .exit_status = 125, .retry = RETRY_CHANGE},
+	{"no room for another namespace", DONE, .end = END_FAULT,
+	 .fault = {.code = BJ_SETUP, .layer = LAYER_USER, .os = ENOSPC},
+	 .outcome = BJ_SANDBOX_ERROR, NO_EXIT, .exit_status = 125, .retry = RETRY_SAME},
+	{"a step of the mounts failed", DONE, .end = END_FAULT,
+	 .fault = {.code = BJ_SETUP, .layer = LAYER_MOUNT, .os = EIO}, .outcome = BJ_SANDBOX_ERROR,
+	 NO_EXIT, .exit_status = 125, .retry = RETRY_SAME},
+	{"output without having been let go", DONE, .end = END_OUTPUT, .outcome = BJ_SANDBOX_ERROR,
+	 NO_EXIT, .exit_status = 125, .retry = RETRY_SAME},
 	{"a step failed, and the phase stayed", .phase = PHASE_SETUP, .complete = true,
 	 .end = END_FAULT, .fault = {.code = BJ_SETUP, .os = EPERM}, .outcome = BJ_SANDBOX_ERROR,
 	 NO_EXIT, .exit_status = 125, .retry = RETRY_NEVER},
@@ -384,6 +392,93 @@ static void a_report_that_cannot_be_is_a_sandbox_error(void **state)
 	}
 }
 
+/* The other side of each bound: what is allowed to be, is. */
+static void the_extremes_of_a_report_are_possible(void **state)
+{
+	(void)state;
+	struct result_input in = usual_input(&policy);
+	auto_shared struct shared s = shared_ended(EXITED(255));
+	struct report *r = s.report;
+	r->inflight = 1;
+	r->disk_full = DISK_TMP | DISK_WORKSPACE | DISK_SHM;
+	r->usage_by = 2;
+	r->oom_kills = r->wall_ns = r->cpu_ns = r->memory_peak = r->tasks_peak = INT64_MAX;
+	r->tasks_denied = r->left_processes = INT64_MAX;
+	r->left_mounts = r->left_cgroups = r->left_files = UINT64_MAX;
+	r->stage_ns[STAGE_CLEAN] = INT64_MAX;
+	r->fault = (struct fault){BJ_INTERNAL, LAYER_COUNT, HOOK_CLEAN, 4095, ""};
+	memset(r->fault.what, 'x', sizeof(r->fault.what) - 1);
+	memset(r->layer[LAYER_NET].note, 'x', sizeof(r->layer[0].note) - 1);
+	assert_null(report_impossible(r));
+	auto_put struct bj_result *res = result_of(&s, &in);
+	assert_int_equal(bj_result_status(res), 255);
+	assert_non_null(bj_result_json(res));
+
+	/* No output at all, and no room for any. */
+	auto_shared struct shared none = shared_new(0);
+	none.report->end = END_CANCEL;
+	auto_put struct bj_result *empty = result_of(&none, &in);
+	assert_int_equal(bj_result_outcome(empty), BJ_CANCELLED);
+}
+
+static void set_up_that_met_its_memory_limit_says_so(void **state)
+{
+	(void)state;
+	struct result_input in = usual_input(&policy);
+	for (uint64_t kills = 0; kills < 2; kills++) {
+		auto_shared struct shared s = shared_new(64);
+		s.report->end = END_FAULT;
+		s.report->stage_ns[STAGE_GO] = 0;
+		s.report->oom_kills = kills;
+		s.report->fault = (struct fault){BJ_SETUP, LAYER_INIT, HOOK_PARENT, EPIPE, "init"};
+		auto_put struct bj_result *res = result_of(&s, &in);
+		assert_int_equal(strstr(bj_result_error(res)->hint, "memory limit") != NULL, kills);
+	}
+}
+
+static void before_the_start_only_what_was_proven_has_a_row(void **state)
+{
+	(void)state;
+	struct result_input in = usual_input(&policy);
+	auto_shared struct shared s = shared_new(64);
+	s.report->end = END_FAULT;
+	s.report->stage_ns[STAGE_GO] = 0;
+	s.report->fault = (struct fault){BJ_SETUP, LAYER_NET, HOOK_CHILD, EIO, "loopback"};
+	s.report->layer[LAYER_NET].proof = PROOF_NONE;
+	auto_put struct bj_result *res = result_of(&s, &in);
+	assert_int_equal(bj_result_outcome(res), BJ_SANDBOX_ERROR);
+	assert_int_equal(res->layer[LAYER_NET].state, STATE_NONE);
+	assert_int_equal(res->layer[LAYER_MOUNT].state, STATE_PROVEN);
+	assert_int_equal(res->layer[LAYER_MONITOR].state, STATE_NONE);
+}
+
+/* Whoever ended it, the output is text; that of a program that ended by itself is its own. */
+static void a_limit_is_a_cut_and_an_exit_is_none(void **state)
+{
+	(void)state;
+	static const struct {
+		uint32_t phase, end;
+		size_t size;
+	} cases[] = {
+		{PHASE_DONE, END_STATUS, 4},
+		{PHASE_DONE, END_TIME, 2},
+		{PHASE_DONE, END_OUTPUT, 2},
+		{PHASE_STARTED, END_NONE, 2},
+	};
+	struct result_input in = usual_input(&policy);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_shared struct shared s = shared_ended(EXITED(0));
+		s.report->phase = cases[i].phase;
+		s.report->end = cases[i].end;
+		if (cases[i].end == END_NONE)
+			s.report->stage_ns[STAGE_CLEAN] = 0;
+		launcher_writes(&s, BJ_STDOUT, "ok\xe2\x82", 4);
+		auto_put struct bj_result *res = result_of(&s, &in);
+		assert_int_equal(bj_result_output(res, BJ_STDOUT).size, cases[i].size);
+		assert_int_equal(res->stream[BJ_STDOUT].utf8, cases[i].size == 2);
+	}
+}
+
 static void an_untouched_or_short_report_started_nothing(void **state)
 {
 	(void)state;
@@ -525,6 +620,10 @@ int main(void)
 		cmocka_unit_test(every_end_has_its_outcome),
 		cmocka_unit_test(no_two_cases_have_one_name),
 		cmocka_unit_test(a_report_that_cannot_be_is_a_sandbox_error),
+		cmocka_unit_test(the_extremes_of_a_report_are_possible),
+		cmocka_unit_test(set_up_that_met_its_memory_limit_says_so),
+		cmocka_unit_test(before_the_start_only_what_was_proven_has_a_row),
+		cmocka_unit_test(a_limit_is_a_cut_and_an_exit_is_none),
 		cmocka_unit_test(an_untouched_or_short_report_started_nothing),
 		cmocka_unit_test(a_layer_let_go_without_its_proof_is_named),
 		cmocka_unit_test(a_layer_is_missing_only_where_the_plan_says_so),
