@@ -108,6 +108,10 @@ static void a_file_is_copied_in_with_its_directories(void **state)
 	assert_int_equal(mode_of(w->ws, "in/put"), 0755);
 	assert_int_equal(mode_of(w->ws, "in/tool"), 0755);
 	assert_false(has_text(w->ws, "of-unknown-size", ""));
+	/* Whatever a plan says, nothing inside is set-user-ID or writable for others. */
+	auto_close int data = open("data", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(files_copy_in(w->ws, "odd", S_IFREG | 07777, data, &fault), 0);
+	assert_int_equal(mode_of(w->ws, "odd"), 0755);
 }
 
 static void a_second_input_of_one_name_is_an_error(void **state)
