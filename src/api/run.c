@@ -15,10 +15,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define CODE_DIR    ".belljar/"
 #define SOURCE_MAX  (UINT64_C(16) << 20)
@@ -294,16 +297,54 @@ static int make_result(struct run_state *run, const struct bj_error *why, bool c
 	return result_from_report(report, run->launcher.report_size, &in, ret, err);
 }
 
+/*
+ * A caller whose files may not be large (RLIMIT_FSIZE) would be killed by SIGXFSZ for a plan or a
+ * report: here it becomes EFBIG, and the signal, which is this thread's own, is taken away again.
+ */
+struct quiet {
+	sigset_t before;
+};
+
+static void quiet_begin(struct quiet *quiet)
+{
+	sigset_t xfsz;
+	(void)sigemptyset(&xfsz);
+	(void)sigaddset(&xfsz, SIGXFSZ);
+	(void)pthread_sigmask(SIG_BLOCK, &xfsz, &quiet->before);
+}
+
+static void quiet_end(const struct quiet *quiet)
+{
+	static const struct timespec now = {0};
+	sigset_t xfsz;
+	(void)sigemptyset(&xfsz);
+	(void)sigaddset(&xfsz, SIGXFSZ);
+	if (!sigismember(&quiet->before, SIGXFSZ))
+		(void)sigtimedwait(&xfsz, NULL, &now);
+	(void)pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+}
+
+static int prepare_quietly(struct run_state *run, struct bj_error *err)
+{
+	struct quiet quiet;
+	quiet_begin(&quiet);
+	int got = prepare(run, err);
+	if (got == 0)
+		got = launcher_make_report(&run->launcher,
+					   run->req->policy.number[FIELD_keep_output], err);
+	quiet_end(&quiet);
+	return got;
+}
+
 static int run_state(struct run_state *run, int cancel_fd, struct bj_result **ret,
 		     struct bj_error *err)
 {
 	struct bj_error why;
 	struct bj_request *req = run->req;
-	if (prepare(run, &why) < 0)
+	if (prepare_quietly(run, &why) < 0)
 		return make_result(run, &why, false, ret, err);
 	struct launcher_request ask = {
 		.plan_fd = run->plan.fd,
-		.keep_bytes = req->policy.number[FIELD_keep_output],
 		.stdin_fd = req->stdin_fd,
 		.inputs = run->inputs,
 		.input_count = run->input_count,

@@ -8,22 +8,19 @@
 #include "layers/step.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* One line, cut into the fields that matter, in place. */
 struct line {
-	char point[PLAN_PATH_MAX];
-	char flags[256];
-	char type[64];
-	char super[1024];
+	char *point, *flags, *type, *super;
 };
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
+/* mountinfo writes space, tab, newline and backslash as \\ooo. */
 static void unescape(char *text)
 {
-	char *to = text;
-	for (const char *from = text; *from;) {
+	char *to = strchr(text, '\\');
+	for (const char *from = to; from && *from;) {
 		if (from[0] == '\\' && from[1] && from[2] && from[3]) {
 			*to++ = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 +
 				       (from[3] - '0'));
@@ -32,17 +29,32 @@ static void unescape(char *text)
 			*to++ = *from++;
 		}
 	}
-	*to = '\0';
+	if (to)
+		*to = '\0';
 }
 
-/* One line of mountinfo; optional fields lie between the flags and the dash. */
-static bool parse(const char *text, struct line *line)
+/* id parent major:minor root POINT FLAGS [optional…] - TYPE source SUPER */
+static bool parse(char *text, struct line *line)
 {
-	if (sscanf(text, "%*u %*u %*s %*s %4095s %255s", line->point, line->flags) != 2)
+	char *field[6], *rest = text;
+	for (int i = 0; i < 6; i++) {
+		field[i] = strsep(&rest, " ");
+		if (!rest)
+			return false;
+	}
+	char *dash = strstr(rest, " - ");
+	if (strncmp(rest, "- ", 2) == 0)
+		rest += 2;
+	else if (dash)
+		rest = dash + 3;
+	else
 		return false;
-	const char *dash = strstr(text, " - ");
-	if (!dash || sscanf(dash, " - %63s %*s %1023s", line->type, line->super) != 2)
+	line->point = field[4];
+	line->flags = field[5];
+	line->type = strsep(&rest, " ");
+	if (!rest || !strsep(&rest, " ") || !rest)
 		return false;
+	line->super = rest;
 	unescape(line->point);
 	return true;
 }
@@ -143,13 +155,13 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 	if (MUST(fault, LAYER_MOUNT, "a mount namespace of its own",
 		 posture->ns[NS_MNT] != posture->ns_host[NS_MNT]) < 0)
 		return -1;
-	for (const char *at = posture->mounts; *at;) {
-		bool ok = parse(at, &line) && line_ok(plan, &line, seen);
+	for (char *rest = posture->mounts, *text; (text = strsep(&rest, "\n"));) {
+		if (text[0] == '\0' && !rest)
+			break;
+		bool ok = parse(text, &line) && line_ok(plan, &line, seen);
 		if (MUST(fault, LAYER_MOUNT, "no mount but the planned ones, flags as planned",
 			 ok) < 0)
 			return -1;
-		const char *end = strchr(at, '\n');
-		at = end ? end + 1 : at + strlen(at);
 	}
 	for (uint32_t i = 0; i < plan->nodes.count; i++) {
 		if (MUST(fault, LAYER_MOUNT, "every planned mount is there",

@@ -21,15 +21,15 @@ struct posture {
 	uint64_t sig_blocked, sig_ignored, sig_caught;
 	uint32_t umask;
 	uint32_t threads;
-	uint32_t cpus;         /* CPUs it may run on */
+	uint32_t cpus;				  /* CPUs it may run on */
 	uint32_t ns_pid;			  /* pid inside */
 	uint32_t session, tty;			  /* as seen here; tty 0: none */
 	uint64_t ns[NS_COUNT], ns_host[NS_COUNT]; /* inode numbers: the program's, the launcher's */
 	uint64_t fds;	    /* bit n: descriptor n is open; bit 63: one of 63 or more is */
 	bool fds_are_pipes; /* 0, 1 and 2 are */
 	struct rlimit64 limit[RLIM_NLIMITS];
-	char cgroup[4096];  /* /proc/PID/cgroup */
-	char mounts[65536]; /* /proc/PID/mountinfo */
+	char cgroup[4096]; /* /proc/PID/cgroup */
+	char *mounts;	   /* /proc/PID/mountinfo; cut into pieces by its reader */
 	char environment[131072];
 	uint32_t environment_size;
 };

@@ -23,20 +23,20 @@
 void launcher_init(struct launcher *launcher)
 {
 	memset(launcher, 0, sizeof(*launcher));
-	launcher->workspace = -1;
+	launcher->workspace = launcher->report_fd = -1;
 }
 
 void launcher_free(struct launcher *launcher)
 {
 	cleanup_close(&launcher->workspace);
+	cleanup_close(&launcher->report_fd);
 	if (launcher->report)
 		(void)munmap(launcher->report, launcher->report_size);
 	launcher_init(launcher);
 }
 
 /* In memory of its own, so that facts and output outlive a launcher that is killed. */
-static int make_report(struct launcher *launcher, uint64_t keep_bytes, int *ret_fd,
-		       struct bj_error *err)
+int launcher_make_report(struct launcher *launcher, uint64_t keep_bytes, struct bj_error *err)
 {
 	size_t size = sizeof(struct report) + 2 * (size_t)keep_bytes;
 	auto_close int fd = memfd_create("belljar-report", MFD_CLOEXEC);
@@ -50,7 +50,7 @@ static int make_report(struct launcher *launcher, uint64_t keep_bytes, int *ret_
 	launcher->report->magic = REPORT_MAGIC;
 	launcher->report->size = sizeof(struct report);
 	launcher->report->keep_bytes = keep_bytes;
-	*ret_fd = TAKE_FD(fd);
+	launcher->report_fd = TAKE_FD(fd);
 	return 0;
 }
 
@@ -224,14 +224,11 @@ int launcher_run(struct launcher *launcher, const struct launcher_request *ask,
 		 struct bj_error *err)
 {
 	auto_channel struct channel channel = {-1, {-1, -1}};
-	auto_close int report_fd = -1;
 	auto_close int other = -1;
 	auto_close int out = -1;
 	auto_close int error = -1;
 	int pair[2], streams[2] = {-1, -1};
 	pid_t pid;
-	if (make_report(launcher, ask->keep_bytes, &report_fd, err) < 0)
-		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return fail_errno(err, BJ_INTERNAL, "make a socket for the launcher");
 	channel.socket = pair[0];
@@ -246,7 +243,7 @@ int launcher_run(struct launcher *launcher, const struct launcher_request *ask,
 	if (spawn(other, &pid, err) < 0)
 		return -1;
 	(void)close(TAKE_FD(other));
-	int got = send_start(&channel, ask, report_fd, streams, err);
+	int got = send_start(&channel, ask, launcher->report_fd, streams, err);
 	cleanup_close(&out);
 	cleanup_close(&error);
 	out = error = -1;

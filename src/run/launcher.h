@@ -11,7 +11,6 @@
 
 struct launcher_request {
 	int plan_fd;
-	uint64_t keep_bytes;
 	int stdin_fd; /* or -1 */
 	const int *inputs;
 	size_t input_count;
@@ -23,12 +22,16 @@ struct launcher_request {
 struct launcher {
 	struct report *report; /* shared with the launcher; valid until launcher_free() */
 	size_t report_size;
+	int report_fd;  /* of the same memory, until it is sent */
 	int workspace;	/* what is left of /workspace after the run, or -1 */
 	bool cancelled; /* by cancel_fd or by on_output */
 };
 
 void launcher_init(struct launcher *launcher);
 void launcher_free(struct launcher *launcher);
+
+/* Before launcher_run(): the memory that the report and the kept output share. */
+int launcher_make_report(struct launcher *launcher, uint64_t keep_bytes, struct bj_error *err);
 
 /*
  * Starts one, gives it the plan, passes output on, and returns when it has ended. -1 only where

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -52,6 +52,16 @@ static int start_clean(void)
 	}
 	if (null >= FIRST_FD)
 		(void)close(null);
+	/* A caller's lowered soft limits are not meant for set-up; its hard ones stand. */
+	static const int raised[] = {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU, RLIMIT_AS};
+	for (size_t i = 0; i < sizeof(raised) / sizeof(raised[0]); i++) {
+		struct rlimit limit;
+		if (getrlimit(raised[i], &limit) < 0)
+			return -1;
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(raised[i], &limit) < 0)
+			return -1;
+	}
 	/* A session of its own: signals of the caller's terminal are the caller's to handle. */
 	return setsid() < 0 && errno != EPERM ? -1 : chdir("/");
 }
@@ -175,7 +185,9 @@ static int complete(void)
 	}
 	run.child.plan = plan;
 	run.child.argv = pointers(plan, plan->argv);
-	run.child.env = pointers(plan, plan->env);
+	/* The allow-list of `env`; the launcher's own environment is empty. */
+	run.child.env =
+		run.launch.required & LAYER_BIT(LAYER_ENV) ? pointers(plan, plan->env) : environ;
 	run.child.execs = pointers(plan, plan->execs);
 	run.launch.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (!run.child.argv || !run.child.env || !run.child.execs || run.launch.proc_fd < 0)

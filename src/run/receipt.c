@@ -22,6 +22,7 @@
 
 /* One process takes one receipt: 200 KiB that need not be on a stack or allocated. */
 static struct posture posture;
+static char mounts[1 << 16];
 
 static const char *const ns_names[NS_COUNT] = {
 	[NS_USER] = "user", [NS_PID] = "pid", [NS_MNT] = "mnt",	      [NS_NET] = "net",
@@ -231,7 +232,7 @@ static int read_posture(const struct launch *launch, struct fault *fault)
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its namespaces",
 		 read_namespaces(dir, posture.ns)) < 0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its mounts",
-		 read_at(dir, "mountinfo", posture.mounts, sizeof(posture.mounts))) < 0 ||
+		 read_at(dir, "mountinfo", mounts, sizeof(mounts))) < 0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its cgroups",
 		 read_at(dir, "cgroup", posture.cgroup, sizeof(posture.cgroup))) < 0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its descriptors", read_fds(dir)) < 0 ||
@@ -261,6 +262,7 @@ static enum proof proof_of(enum layer_id id)
 int receipt_take(struct run *run, struct fault *fault)
 {
 	struct launch *launch = &run->launch;
+	posture.mounts = mounts;
 	uint32_t by_hook = launch->init_proof.layers | launch->program_proof.layers;
 	if (read_posture(launch, fault) < 0)
 		return -1;
