@@ -100,8 +100,8 @@ CHILD_CODE static int open_parent(int workspace_fd, char *path)
 		return fd;
 
 	int dir = open_beneath(workspace_fd, ".", OPEN_LOOK | O_DIRECTORY, 0, BENEATH);
-	for (char *part = path; dir >= 0 && part <= last;) {
-		char *slash = strchr(part, '/');
+	char *slash;
+	for (char *part = path; dir >= 0 && (slash = strchr(part, '/')); part = slash + 1) {
 		*slash = '\0';
 		int next = -1;
 		if (make_directory(dir, part) == 0)
@@ -111,7 +111,6 @@ CHILD_CODE static int open_parent(int workspace_fd, char *path)
 		(void)close(dir);
 		errno = os;
 		dir = next;
-		part = slash + 1;
 	}
 	return dir;
 }

@@ -146,7 +146,7 @@ int deliver_file(int dir_fd, const char *name, int from, mode_t mode, uint64_t m
 		 const char *path, struct files_list *list, struct bj_error *err)
 {
 	char temp[TEMP_SIZE];
-	struct copied copied;
+	struct copied copied = {0};
 	if (temp_name(temp, err) < 0)
 		return -1;
 	/* Made with its last mode, so that the umask and default ACLs decide, not we. */

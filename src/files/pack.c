@@ -47,7 +47,7 @@ static int add_file(struct pack *pack, const struct tree *tree, struct bj_error 
 	off_t at;
 	if (add_head(pack, mode, tree->path, &at, err) < 0)
 		return -1;
-	struct copied copied;
+	struct copied copied = {0};
 	if (copy_counted(tree->fd, pack->fd, pack->caps->bytes - pack->bytes, false, tree->path,
 			 &copied, err) < 0)
 		return -1;
