@@ -175,6 +175,10 @@ static const struct mend {
 	 "User namespaces are not allowed here: look at the kernel's log for what refused them, "
 	 "and run "
 	 "`belljar doctor`."},
+	{LAYER_INIT, EPIPE, NULL, NULL,
+	 "A process of Belljar died inside without a word: the kernel's log says whether it was "
+	 "killed, "
+	 "for memory perhaps; try again, with more `memory`."},
 	{ANY_LAYER, EBADMSG, NULL, NULL,
 	 "What the kernel shows is not what the policy asked for, so nothing ran: run `belljar "
 	 "doctor`, "

@@ -217,12 +217,17 @@ static bool ends_sentence(const char *text)
 	return size > 0 && strchr(".!?", text[size - 1]);
 }
 
-/* The error's own words, and its mend. */
+/* The error's own words, and its mend, which may be a sentence or the rest of one. */
 static void say_error(FILE *out, const struct bj_error *error)
 {
-	(void)fprintf(out, "%s%s", error->message, ends_sentence(error->message) ? "" : ".");
-	if (error->hint[0])
-		(void)fprintf(out, " %s", error->hint);
+	const char *hint = error->hint;
+	bool rest = hint[0] >= 'a' && hint[0] <= 'z';
+	(void)fprintf(out, "%s", error->message);
+	if (!rest && !ends_sentence(error->message))
+		(void)fputc('.', out);
+	if (hint[0])
+		(void)fprintf(out, "%s%s%s", rest ? "; " : " ", hint,
+			      ends_sentence(hint) ? "" : ".");
 }
 
 /* ---- Causes ------------------------------------------------------------------------------ */

@@ -587,6 +587,30 @@ static void an_error_before_the_launcher_is_a_result(void **state)
 	}
 }
 
+/* Hints are sentences, or go on where the message ends. */
+static void message_and_mend_are_joined_as_text(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *message, *hint, *expected;
+	} cases[] = {
+		{"no cgroup", "Use systemd-run.", "Nothing ran: no cgroup. Use systemd-run."},
+		{"8g is above 4g", "ask for at most 4g",
+		 "Nothing ran: 8g is above 4g; ask for at most 4g."},
+		{"no such file.", "", "Nothing ran: no such file."},
+		{"no such file", "", "Nothing ran: no such file."},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct result_input in = {0};
+		struct bj_error why = {.code = BJ_REFUSED}, err;
+		(void)snprintf(why.message, sizeof(why.message), "%s", cases[i].message);
+		(void)snprintf(why.hint, sizeof(why.hint), "%s", cases[i].hint);
+		auto_put struct bj_result *res = NULL;
+		assert_int_equal(result_from_error(&why, &in, &res, &err), 0);
+		assert_string_equal(bj_result_hint(res), cases[i].expected);
+	}
+}
+
 static void a_run_cancelled_before_its_launcher_is_cancelled(void **state)
 {
 	(void)state;
@@ -629,6 +653,7 @@ int main(void)
 		cmocka_unit_test(a_layer_is_missing_only_where_the_plan_says_so),
 		cmocka_unit_test(a_dead_launcher_leaves_its_output),
 		cmocka_unit_test(an_error_before_the_launcher_is_a_result),
+		cmocka_unit_test(message_and_mend_are_joined_as_text),
 		cmocka_unit_test(a_run_cancelled_before_its_launcher_is_cancelled),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
