@@ -44,7 +44,7 @@ static int add_head(const struct pack *pack, uint32_t mode, const char *path, of
 static int add_file(struct pack *pack, const struct tree *tree, struct bj_error *err)
 {
 	uint32_t mode = S_IFREG | (tree->st.st_mode & 0100 ? 0755 : 0644);
-	off_t at;
+	off_t at = 0;
 	if (add_head(pack, mode, tree->path, &at, err) < 0)
 		return -1;
 	struct copied copied = {0};
@@ -67,7 +67,7 @@ static int add_tree(struct pack *pack, int dir_fd, struct bj_error *err)
 	auto_tree struct tree *tree = NULL;
 	struct tree_how how = {.resolve = BENEATH_HOST};
 	uint64_t entries = 0;
-	off_t at;
+	off_t at = 0;
 	if (tree_start(&tree, dir_fd, "", how, &entries, pack->caps->entries, err) < 0)
 		return -1;
 	for (;;) {
