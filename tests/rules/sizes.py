@@ -13,13 +13,13 @@ import tree
 
 FUNCTION, FUNCTION_HARD = 65, 100
 FILE, FILE_HARD = 530, 800
-SLACK = 20  # an exception need not follow every line
+SLACK = 60  # an exception need not follow every line
 
 # "path" or "path:function": (lines, why it is one piece)
 EXCEPTIONS = {
     "tests/inside/load.c": (560, "one verb after another, each a short function"),
     "tests/unit/test_policy.c": (800, "one short test after another"),
-    "tests/unit/test_result.c": (550, "one short test after another"),
+    "tests/unit/test_result.c": (700, "one short test after another"),
 }
 
 
