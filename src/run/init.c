@@ -130,6 +130,21 @@ CHILD_CODE __attribute__((noreturn)) static void exec_program(struct run *run)
 	exec_failed(which, os);
 }
 
+/* The program's pipes, and above them its socket to the launcher, which ends with the exec. */
+CHILD_CODE static int place_descriptors(const struct child *child, struct fault *fault)
+{
+	for (int i = 0; i < 3; i++) {
+		if (STEP(fault, LAYER_FDS, HOOK_CHILD, "place a pipe",
+			 dup3(child->stdio[i], i, 0)) < 0)
+			return -1;
+	}
+	if (child->control != PROGRAM_CONTROL_FD &&
+	    STEP(fault, LAYER_FDS, HOOK_CHILD, "place the control socket",
+		 dup3(child->control, PROGRAM_CONTROL_FD, O_CLOEXEC)) < 0)
+		return -1;
+	return 0;
+}
+
 CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 {
 	struct fault fault = {0};
@@ -147,7 +162,7 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 	     STEP(&fault, LAYER_MOUNT, HOOK_CHILD, "enter the working directory",
 		  chdir(plan_string(run->launch.plan, run->launch.plan->cwd))) < 0))
 		give_up(socket, MESSAGE_FAULT, &fault);
-	if (put_up(run, IN_PROGRAM, &fault) < 0)
+	if (place_descriptors(&run->child, &fault) < 0 || put_up(run, IN_PROGRAM, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, 0, NULL, &run->proof, NULL, 0);
 	exec_program(run);
@@ -202,14 +217,38 @@ CHILD_CODE static int open_private(const struct run *run, int fds[READY_COUNT])
 }
 
 /* Only what init needs from here on; the launcher's own descriptors are not for its eyes. */
-CHILD_CODE static int keep_only(int a, int b)
+CHILD_CODE static int keep_only(const int *keep, size_t count)
 {
-	int low = a < b ? a : b, high = a < b ? b : a;
-	if (low > 0 && syscall(SYS_close_range, 0, low - 1, 0) < 0)
+	for (int from = 0;;) {
+		int next = -1; /* the lowest kept one that is not behind us */
+		for (size_t i = 0; i < count; i++) {
+			if (keep[i] >= from && (next < 0 || keep[i] < next))
+				next = keep[i];
+		}
+		if (next < 0)
+			return (int)syscall(SYS_close_range, from, ~0U, 0);
+		if (next > from && syscall(SYS_close_range, from, next - 1, 0) < 0)
+			return -1;
+		from = next + 1;
+	}
+}
+
+/* The launcher goes on at init's word: whatever may fail in init comes before it. */
+CHILD_CODE static int get_ready(struct run *run, int signals, const int fds[READY_COUNT],
+				struct fault *fault)
+{
+	int socket = run->init_socket_end, keep[2 + READY_COUNT] = {signals, socket};
+	memcpy(keep + 2, fds, READY_COUNT * sizeof(*fds));
+	if (run_has(run, LAYER_INIT) && layers[LAYER_INIT].child(&run->child, fault) < 0)
 		return -1;
-	if (high - low > 1 && syscall(SYS_close_range, low + 1, high - 1, 0) < 0)
+	run->proof.layers |= run->launch.required & LAYER_BIT(LAYER_INIT);
+	if (STEP(fault, LAYER_INIT, HOOK_CHILD, "close what init does not need",
+		 keep_only(keep, sizeof(keep) / sizeof(keep[0]))) < 0)
 		return -1;
-	return (int)syscall(SYS_close_range, high + 1, ~0U, 0);
+	say(socket, MESSAGE_READY, 0, NULL, &run->proof, fds, READY_COUNT);
+	for (int i = 0; i < READY_COUNT; i++)
+		(void)close(fds[i]);
+	return 0;
 }
 
 void CHILD_CODE init_main(struct run *run)
@@ -251,12 +290,7 @@ void CHILD_CODE init_main(struct run *run)
 	if (program == 0)
 		program_main(run);
 
-	if (run_has(run, LAYER_INIT) && layers[LAYER_INIT].child(&run->child, &fault) < 0)
-		give_up(socket, MESSAGE_FAULT, &fault);
-	run->proof.layers |= run->launch.required & LAYER_BIT(LAYER_INIT);
-	say(socket, MESSAGE_READY, 0, NULL, &run->proof, fds, READY_COUNT);
-	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "close what init does not need",
-		 keep_only(signals, socket)) < 0)
+	if (get_ready(run, signals, fds, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	watch(run, signals, program);
 }

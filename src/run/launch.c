@@ -205,7 +205,6 @@ static int expect(struct run *run, int socket, enum child_message_kind kind,
 	return broken(fault, LAYER_INIT, "init answers", n < 0 ? errno : EPIPE);
 }
 
-/* Where the program's process cannot be heard, init may have said why. */
 static int expect_program(struct run *run, enum child_message_kind kind,
 			  struct child_message *message, pid_t *pid, struct fault *fault)
 {
@@ -281,6 +280,8 @@ static int wait_exec_stop(struct run *run, struct fault *fault)
 
 static int arm_deadline(struct run *run, struct fault *fault)
 {
+	if (!run_has(run, LAYER_DEADLINE))
+		return 0;
 	uint64_t ms = run->launch.plan->time_ms;
 	struct itimerspec at = {.it_value = {.tv_sec = (time_t)(ms / 1000),
 					     .tv_nsec = (long)(ms % 1000) * 1000000}};

@@ -115,8 +115,9 @@ static bool take_output(struct run *run, int stream)
 		return false;
 	}
 	keep(run, stream, out->data, (size_t)n);
-	if (run->report->stream[0].bytes + run->report->stream[1].bytes >
-	    run->launch.plan->max_output_bytes)
+	if (run_has(run, LAYER_OUTPUT) &&
+	    run->report->stream[0].bytes + run->report->stream[1].bytes >
+		    run->launch.plan->max_output_bytes)
 		end_with(run, END_OUTPUT);
 	if (run->stream[stream] < 0)
 		return true;
@@ -182,6 +183,8 @@ static uint64_t check_cpu(struct run *run, uint64_t used_ns, uint64_t now)
 {
 	const struct plan *plan = run->launch.plan;
 	uint64_t most = plan->cpu_time_ms * NS_PER_MS;
+	if (!run_has(run, LAYER_DEADLINE))
+		return UINT64_MAX;
 	if (used_ns >= most) {
 		end_with(run, END_CPU);
 		return now;
@@ -215,9 +218,9 @@ static uint64_t monitor(struct run *run, const int private_fd[3], uint64_t now)
 
 static uint64_t look(struct run *run, const int private_fd[3], uint64_t now)
 {
-	if (!(run->launch.required & LAYER_BIT(LAYER_CGROUP)))
+	if (run_has(run, LAYER_MONITOR))
 		return monitor(run, private_fd, now);
-	uint64_t used = cgroup_cpu_ns(&run->launch);
+	uint64_t used = run_has(run, LAYER_CGROUP) ? cgroup_cpu_ns(&run->launch) : UNKNOWN;
 	return used == UNKNOWN ? now + MONITOR_NS : check_cpu(run, used, now);
 }
 
