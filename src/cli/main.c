@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <signal.h>
 #include <string.h>
 
@@ -109,7 +108,6 @@ int main(int argc, char **argv)
 {
 	if (fill_stdio() < 0)
 		return STATUS_REFUSED;
-	(void)setlocale(LC_CTYPE, "");
 	(void)signal(SIGPIPE, SIG_IGN); /* a closed stdout is an error of write() */
 	if (argc < 2) {
 		help_all(stderr);

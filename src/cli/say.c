@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <locale.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -38,6 +39,7 @@ const char *colour_off(FILE *to)
 
 bool say_unicode(void)
 {
+	(void)setlocale(LC_CTYPE, "");
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 

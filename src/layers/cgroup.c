@@ -111,6 +111,9 @@ static int make_v1(struct launch *launch)
 	const struct plan *plan = launch->plan;
 	for (int i = 0; i < V1_COUNT; i++) {
 		const char *path = plan_string(plan, plan->cgroup_v1[i]);
+		/* A v2 cgroup counts CPU time too, whatever its controllers. */
+		if (i == V1_CPUACCT && launch->cgroup[CG_V2] >= 0)
+			continue;
 		for (int j = 0; j < i && launch->cgroup[i] < 0; j++) {
 			if (strcmp(path, plan_string(plan, plan->cgroup_v1[j])) == 0)
 				launch->cgroup[i] = launch->cgroup[j];
@@ -131,7 +134,7 @@ static int limit_v1(struct launch *launch, struct fault *fault)
 		    0 ||
 	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.memsw.limit_in_bytes",
 		 no_swap(dir[V1_MEMORY], "memory.memsw.limit_in_bytes", plan->memory_bytes)) < 0 ||
-	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set pids.max",
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set pids.max (v1)",
 		 set_number(dir[V1_PIDS], "pids.max", plan->pids + TASKS_OF_INIT, 0)) < 0 ||
 	    /* The quota is checked against the period that is in force. */
 	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set cpu.cfs_period_us",
@@ -154,7 +157,7 @@ static int limit_v2(struct launch *launch, struct fault *fault)
 	     */
 	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.oom.group",
 		 set_number(dir, "memory.oom.group", 0, 0)) < 0 ||
-	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set pids.max",
+	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set pids.max (v2)",
 		 set_number(dir, "pids.max", plan->pids + TASKS_OF_INIT, 0)) < 0 ||
 	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set cpu.max",
 		 set_cpu_max(dir, plan->cpu_quota_us, plan->cpu_period_us)) < 0)

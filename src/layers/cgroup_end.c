@@ -44,7 +44,7 @@ int cgroup_clone_fd(const struct launch *launch)
 
 uint64_t cgroup_cpu_ns(const struct launch *launch)
 {
-	if (launch->plan->cgroup == CGROUP_V1)
+	if (launch->cgroup[CG_V2] < 0)
 		return number(launch->cgroup[V1_CPUACCT], "cpuacct.usage", "");
 	uint64_t us = number(launch->cgroup[CG_V2], "cpu.stat", "usage_usec");
 	return us == UNKNOWN ? UNKNOWN : us * 1000;

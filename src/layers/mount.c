@@ -57,10 +57,13 @@ CHILD_CODE static int attach(int tree, const char *target, uint64_t attributes, 
 	return (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
 }
 
+/* The mode is as given: the umask is 0 here. An empty file needs no descriptor. */
 CHILD_CODE static int make_file(const char *path, const void *data, size_t size, mode_t mode)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || write_whole(fd, data, size) < 0 || fchmod(fd, mode) < 0)
+	if (size == 0)
+		return mknod(path, S_IFREG | mode, 0);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0 || write_whole(fd, data, size) < 0)
 		return -1;
 	return close(fd);
 }
@@ -90,13 +93,10 @@ CHILD_CODE static int bind_host(const struct plan_node *node, const char *source
  */
 CHILD_CODE static int bind_own(const char *source, const char *target)
 {
-	struct stat st;
-	if (fstatat(AT_FDCWD, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : -1;
-	if (!source)
-		source = S_ISDIR(st.st_mode) ? COVERS "/empty" : COVERS "/nothing";
 	int tree = copy_tree(source, false);
-	if (tree < 0 || attach(tree, target, QUIET | MOUNT_ATTR_NOEXEC, false) < 0)
+	if (tree < 0)
+		return source == target && errno == ENOENT ? 0 : -1;
+	if (attach(tree, target, QUIET | MOUNT_ATTR_NOEXEC, false) < 0 && errno != ENOENT)
 		return -1;
 	return close(tree);
 }
@@ -165,7 +165,7 @@ CHILD_CODE static int make_node(const struct child *child, const struct plan_nod
 	case NODE_RO:
 		return bind_own(target, target);
 	case NODE_HIDE:
-		return bind_own(NULL, target);
+		return bind_own(S_ISDIR(node->mode) ? COVERS "/empty" : COVERS "/nothing", target);
 	case NODE_COVER:
 		return cover(plan, node, target);
 	case NODE_KIND_COUNT:

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdalign.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int bad(struct fault *fault, const char *what)
 {
@@ -94,7 +95,10 @@ static bool node_ok(const struct plan *plan, const struct plan_node *node)
 	};
 	_Static_assert(sizeof(has) / sizeof(has[0]) == NODE_KIND_COUNT, "a row per kind");
 
-	if (node->kind >= NODE_KIND_COUNT || (node->mode & ~07777U) || !path_ok(plan, node->target))
+	bool hides = node->kind == NODE_HIDE;
+	if (node->kind >= NODE_KIND_COUNT ||
+	    (hides ? node->mode != S_IFREG && node->mode != S_IFDIR : node->mode & ~07777U) ||
+	    !path_ok(plan, node->target))
 		return false;
 	const char *target = plan_string(plan, node->target);
 	if (target[1] == '\0' || !beneath(target + 1))
@@ -141,9 +145,9 @@ static bool numbers_ok(const struct plan *plan)
 {
 	return plan->memory_bytes && plan->pids && plan->cpu_quota_us && plan->cpu_period_us &&
 	       plan->time_ms && plan->cpu_time_ms && plan->max_output_bytes && plan->nofile >= 4 &&
-	       plan->fsize && plan->nproc && plan->cpu_s && plan->stack && plan->cpus_seen && plan->keep_bytes >= 2 &&
-	       plan->keep_bytes <= (UINT64_C(64) << 20) && plan->time_ms <= UINT64_C(1) << 40 &&
-	       plan->cpu_time_ms <= UINT64_C(1) << 40;
+	       plan->fsize && plan->nproc && plan->cpu_s && plan->stack && plan->cpus_seen &&
+	       plan->keep_bytes >= 2 && plan->keep_bytes <= (UINT64_C(64) << 20) &&
+	       plan->time_ms <= UINT64_C(1) << 40 && plan->cpu_time_ms <= UINT64_C(1) << 40;
 }
 
 static bool run_id_ok(const struct plan *plan)

@@ -38,9 +38,9 @@ enum node_kind {
 	NODE_TMPFS,  /* a private tmpfs of `size` bytes, `number` inodes, mode */
 	NODE_PROC,   /* a fresh proc */
 	NODE_RO,     /* an existing path inside, made read-only (absent: left out) */
-	NODE_HIDE,  /* an existing path inside, covered by an empty read-only one (absent: left out)
-		     */
-	NODE_COVER, /* an existing file inside, covered by a file with `data` (absent: left out) */
+	NODE_HIDE,   /* covered by an empty one of the type in `mode`, S_IFREG or S_IFDIR (the same)
+		      */
+	NODE_COVER,  /* an existing file inside, covered by a file with `data` (absent: left out) */
 	NODE_KIND_COUNT,
 };
 

@@ -130,7 +130,7 @@ static bool find_v2_leaf(struct host_cgroup *found)
 static bool all_v1(const struct host_cgroup *found)
 {
 	for (int i = 0; i < V1_COUNT; i++) {
-		if (!found->v1[i][0] || !may_make_in(found->v1[i]))
+		if (!found->v1[i][0] || faccessat(AT_FDCWD, found->v1[i], W_OK, AT_EACCESS) < 0)
 			return false;
 	}
 	return true;
