@@ -259,16 +259,16 @@ void CHILD_CODE init_main(struct run *run)
 	int socket = run->init_socket_end;
 
 	/* The launcher may die at any moment: its signal, then the end of its socket. */
-	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher",
-		 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) < 0)
-		give_up(socket, MESSAGE_FAULT, &fault);
+	long tied = STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher",
+			 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
 	(void)close(run->init_socket);
 	(void)close(run->program_socket);
 	(void)close(run->control);
 	(void)munmap(run->report, sizeof(*run->report));
 	wait_for_go(socket);
 
-	if (put_up(run, IN_INIT, &fault) < 0 || copy_inputs(run, &fault) < 0)
+	/* Not before: the launcher listens only after its go. */
+	if (tied < 0 || put_up(run, IN_INIT, &fault) < 0 || copy_inputs(run, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	/* A change of ids cleared the death signal. */
 	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher, again",

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests that link seams of their own into the product: see meson.build."""
+
+import ctypes
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "live"))
+import harness  # noqa: E402
+
+import seams  # noqa: E402
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def pytest_configure(config):
+    # Whatever is left of a run becomes this process's child, so that it is found and counted.
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if not seams.LAUNCHER.exists():
+        raise pytest.UsageError(f"{seams.LAUNCHER} is not there; build first, or set SEAM_DIR")
+
+
+@pytest.fixture(scope="session")
+def place():
+    """A directory that everybody can read, with the two programs in it."""
+    path = harness.temporary_dir()
+    for program in (seams.LAUNCHER, seams.BELLJAR):
+        shutil.copy(program, path / program.name)
+        (path / program.name).chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ledger():
+    """Nothing is there after all these tests that was not there before them."""
+    before = harness.Ledger()
+    yield
+    left = before.left()
+    assert not left, left
+
+
+@pytest.fixture(autouse=True)
+def children():
+    """No test leaves a process."""
+    before = harness.descendants(os.getpid())
+    yield
+
+    def new():
+        harness.reap()
+        return harness.descendants(os.getpid()) - before
+    assert harness.until(lambda: not new()), [harness.cmdline(pid) for pid in new()]

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the tests start the command and the launcher that were linked with seams of theirs."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import harness
+
+DIR = Path(os.environ.get("SEAM_DIR", harness.ROOT / "build" / "tests" / "seams")).resolve()
+LAUNCHER = DIR / "seam-launch"
+BELLJAR = DIR / "seam-belljar"
+
+
+def named(place, *words):
+    """The launcher under the name that says these words: see name.h."""
+    link = place / ".".join(["seam-launch", *words])
+    if not link.exists():
+        link.symlink_to("seam-launch")
+    return link
+
+
+def steps():
+    """Every step of the launcher, as its section says."""
+    place = harness.temporary_dir()
+    link = place / "seam-launch.list-steps"
+    link.symlink_to(LAUNCHER)
+    try:
+        out = subprocess.run([link], stdout=subprocess.PIPE, check=True, text=True).stdout
+    finally:
+        link.unlink()
+        place.rmdir()
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def table():
+    """The layers, as the command says them."""
+    out = subprocess.run([BELLJAR, "layers", "--json"], stdout=subprocess.PIPE, check=True).stdout
+    return json.loads(out)
+
+
+def command(place, mode, *args):
+    uid, cgroup = harness.MODES[mode]
+    policy = [] if cgroup else ["--policy", str(place / "no-cgroup.json")]
+    return [*(harness.as_user() if uid else []), str(place / BELLJAR.name), "run", "--json",
+            *policy, *map(str, args)]
+
+
+def run(place, mode, words, *args, **more):
+    """`belljar run --json ARGS` with the launcher of that name, to its end."""
+    policy = place / "no-cgroup.json"
+    if not policy.exists():
+        policy.write_text(json.dumps({"accept_missing": ["cgroup"]}))
+    more.setdefault("stdin", subprocess.DEVNULL)
+    process = subprocess.Popen(command(place, mode, *args), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, cwd="/",
+                               env=harness.clean_env(SEAM_LAUNCHER=str(named(place, *words))),
+                               **more)
+    try:
+        out, err = process.communicate(timeout=harness.PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise AssertionError(f"{words} {args}: did not end") from None
+    return harness.Result(process, args, out, err)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In place of the product's step_fault(): the step that the launcher's name says fails, with an
+ * errno that no kernel gives there. Nobody lists the steps: they are found in their section.
+ */
+#include "layers/step.h"
+
+#include "name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+extern const struct step __start_bj_steps[], __stop_bj_steps[];
+
+CHILD_CODE static const char *number(const char *at, long *ret)
+{
+	for (*ret = 0; *at >= '0' && *at <= '9'; at++)
+		*ret = *ret * 10 + (*at - '0');
+	return at;
+}
+
+CHILD_CODE int step_fault(const struct step *step)
+{
+	static long reached; /* each process has its own, and each step its process */
+	size_t size;
+	long index, turn;
+	const char *at = name_value("fault", &size);
+	if (!at)
+		return 0;
+	at = number(at, &index);
+	(void)number(at + 1, &turn);
+	if (step != __start_bj_steps + index)
+		return 0;
+	return ++reached == turn ? EUCLEAN : 0;
+}
+
+static const char *const hooks[] = {
+	[HOOK_NONE] = "",	    [HOOK_PROBE] = "probe",   [HOOK_PLAN] = "plan",
+	[HOOK_PREPARE] = "prepare", [HOOK_PARENT] = "parent", [HOOK_CHILD] = "child",
+	[HOOK_VERIFY] = "verify",   [HOOK_WATCH] = "watch",   [HOOK_CLEAN] = "clean",
+};
+
+__attribute__((constructor)) static void list(void)
+{
+	if (!name_says("list", "steps"))
+		return;
+	for (const struct step *step = __start_bj_steps; step < __stop_bj_steps; step++)
+		(void)printf("{\"layer\": \"%s\", \"hook\": \"%s\", \"what\": \"%s\"}\n",
+			     step->layer < LAYER_COUNT ? layers[step->layer].name : "",
+			     hooks[step->hook], step->what);
+	_exit(fflush(stdout) ? 1 : 0);
+}
