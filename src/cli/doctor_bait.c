@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/shm.h>
@@ -21,20 +21,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-__attribute__((format(printf, 2, 3))) static void tell(struct bait *bait, const char *format, ...)
+/* Room for one more argument, NAME=VALUE; the caller writes it. */
+static char *tell(struct bait *bait)
 {
 	size_t count = 1;
 	while (bait->argv[count])
 		count++;
-	if (count > ARRAY_SIZE(bait->args))
-		return;
-	char *text = bait->args[count - 1];
-	va_list args;
-	va_start(args, format);
-	(void)vsnprintf(text, sizeof(bait->args[0]), format, args);
-	va_end(args);
-	bait->argv[count] = text;
+	/* There is room for every bait of this file. */
+	assert(count <= ARRAY_SIZE(bait->args));
+	bait->argv[count] = bait->args[count - 1];
+	return bait->args[count - 1];
 }
+
+#define TELL(bait_, ...) (void)snprintf(tell(bait_), sizeof((bait_)->args[0]), __VA_ARGS__)
 
 static int set_file(struct bait *bait)
 {
@@ -42,7 +41,7 @@ static int set_file(struct bait *bait)
 	bait->file_fd = mkostemp(bait->path, O_CLOEXEC);
 	if (bait->file_fd < 0 || fchmod(bait->file_fd, 0644) < 0)
 		return -1;
-	tell(bait, "path=%s", bait->path);
+	TELL(bait, "path=%s", bait->path);
 	return 0;
 }
 
@@ -56,7 +55,7 @@ static int set_port(struct bait *bait)
 	    listen(bait->tcp_fd, 4) < 0 ||
 	    getsockname(bait->tcp_fd, (struct sockaddr *)&address, &size) < 0)
 		return -1;
-	tell(bait, "port=%u", (unsigned)ntohs(address.sin_port));
+	TELL(bait, "port=%u", (unsigned)ntohs(address.sin_port));
 	return 0;
 }
 
@@ -71,7 +70,7 @@ static int set_abstract(struct bait *bait, unsigned random)
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0 ||
 	    listen(bait->abstract_fd, 4) < 0)
 		return -1;
-	tell(bait, "abstract=%s", address.sun_path + 1);
+	TELL(bait, "abstract=%s", address.sun_path + 1);
 	return 0;
 }
 
@@ -81,7 +80,7 @@ static void set_segment(struct bait *bait, unsigned random)
 	key_t key = (key_t)((random & 0x7fffffff) | 1);
 	bait->shm_id = shmget(key, 4096, IPC_CREAT | IPC_EXCL | 0666);
 	if (bait->shm_id >= 0)
-		tell(bait, "shm_key=%ld", (long)key);
+		TELL(bait, "shm_key=%ld", (long)key);
 }
 
 static void set_namespaces(struct bait *bait)
@@ -94,7 +93,7 @@ static void set_namespaces(struct bait *bait)
 		if (len < 0)
 			continue;
 		text[len] = '\0';
-		tell(bait, "ns_%s=%s", names[i], text);
+		TELL(bait, "ns_%s=%s", names[i], text);
 	}
 }
 
@@ -112,8 +111,8 @@ int bait_set(struct bait *bait, struct bj_error *err)
 	bait->left_open_fd = fcntl(bait->file_fd, F_DUPFD, 100);
 	if (bait->left_open_fd < 0 || setenv("BELLJAR_DOCTOR_SECRET", "1", 1) < 0)
 		return fail_errno(err, BJ_INTERNAL, "prepare the host for the checks");
-	tell(bait, "fd=%d", bait->left_open_fd);
-	tell(bait, "pid=%ld", (long)getpid());
+	TELL(bait, "fd=%d", bait->left_open_fd);
+	TELL(bait, "pid=%ld", (long)getpid());
 	set_namespaces(bait);
 	return 0;
 }
