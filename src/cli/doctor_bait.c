@@ -41,7 +41,9 @@ static int set_file(struct bait *bait)
 	bait->file_fd = mkostemp(bait->path, O_CLOEXEC);
 	if (bait->file_fd < 0 || fchmod(bait->file_fd, 0644) < 0)
 		return -1;
-	TELL(bait, "path=%s", bait->path);
+	char *arg = tell(bait);
+	(void)memcpy(arg, "path=", 5);
+	(void)memcpy(arg + 5, bait->path, sizeof(bait->path));
 	return 0;
 }
 
@@ -62,15 +64,16 @@ static int set_port(struct bait *bait)
 static int set_abstract(struct bait *bait, unsigned random)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-			   "belljar-doctor-%08x", random);
+	char name[32];
+	int len = snprintf(name, sizeof(name), "belljar-doctor-%08x", random);
+	memcpy(address.sun_path + 1, name, (size_t)len);
 	bait->abstract_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (bait->abstract_fd < 0 ||
 	    bind(bait->abstract_fd, (struct sockaddr *)&address,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0 ||
 	    listen(bait->abstract_fd, 4) < 0)
 		return -1;
-	TELL(bait, "abstract=%s", address.sun_path + 1);
+	TELL(bait, "abstract=%s", name);
 	return 0;
 }
 
