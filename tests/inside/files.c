@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,6 +288,55 @@ static void do_flock(int argc, char **argv)
 	say("flock", fd < 0 ? -1 : flock(fd, LOCK_EX | LOCK_NB));
 }
 
+static char raced[200];
+static const char *race_names[2];
+static volatile bool race_over;
+
+static void *swap_names(void *unused)
+{
+	while (!race_over)
+		for (int i = 0; i < 2; i++)
+			memcpy(raced, race_names[i], strlen(race_names[i]) + 1);
+	return unused;
+}
+
+/*
+ * race GOOD BAD: a thread swaps the name while it is opened. The value is how often GOOD was read,
+ * the text is what was read where it was not "fine", which GOOD holds.
+ */
+static void do_race(int argc, char **argv)
+{
+	char text[200], other[200] = "";
+	pthread_t thread;
+	long good = 0, other_size = 0;
+
+	(void)argc;
+	race_names[0] = argv[0];
+	race_names[1] = argv[1];
+	if (strlen(argv[0]) >= sizeof(raced) || strlen(argv[1]) >= sizeof(raced) ||
+	    pthread_create(&thread, NULL, swap_names, NULL) != 0)
+		exit(99);
+	/* Until both were met often enough; a name that was half swapped does not exist. */
+	for (long tries = 0; tries < 500000 && (good < 200 || other_size == 0); tries++) {
+		int fd = open(raced, O_RDONLY | O_CLOEXEC);
+		long got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+		if (got == 4 && !memcmp(text, "fine", 4)) {
+			good++;
+		} else if (got > 0) {
+			memcpy(other, text, (size_t)got);
+			other_size = got;
+		}
+		if (fd >= 0)
+			close(fd);
+		if (good >= 200 && tries > 20000)
+			break;
+	}
+	race_over = true;
+	(void)pthread_join(thread, NULL);
+	say_text("race", good, other, other_size);
+}
+
 static void do_fsopen(int argc, char **argv)
 {
 	(void)argc;
@@ -349,6 +399,7 @@ const struct verb verbs_files[] = {
 	{"mount", 4, 4, do_mount},
 	{"umount", 2, 2, do_umount},
 	{"pivot_root", 2, 2, do_pivot_root},
+	{"race", 2, 2, do_race},
 	{"fsopen", 1, 1, do_fsopen},
 	{"open_tree", 1, 1, do_open_tree},
 	{"mount_setattr", 1, 1, do_mount_setattr},

@@ -342,6 +342,27 @@ static void way_reuse(void)
 	bj_result_free(NULL);
 }
 
+/* A policy file or a profile that is not there is told at the latest by the run. */
+static void refused_when_run(const char *file, const char *profile)
+{
+	const char *const argv[] = {"/bin/echo", "ran", NULL};
+	struct bj_error err = {0};
+	struct bj_request *req = bj_request_new();
+	struct bj_result *res = NULL;
+
+	if ((file && bj_request_policy_file(req, file, &err) < 0) ||
+	    (profile && bj_request_profile(req, profile, &err) < 0) ||
+	    bj_request_program(req, argv, &err) < 0 || bj_run(req, -1, &res, &err) < 0) {
+		if (err.code != BJ_INVALID)
+			wrong("another error", &err);
+	} else if (bj_result_outcome(res) != BJ_OUTCOME_REFUSED || bj_result_started(res) ||
+		   bj_result_error(res)->code != BJ_INVALID) {
+		wrong("it ran", bj_result_error(res));
+	}
+	bj_result_free(res);
+	bj_request_free(req);
+}
+
 /* Errors come back; nothing is printed, nothing exits; NULL for the error is allowed. */
 static void way_errors(void)
 {
@@ -354,10 +375,7 @@ static void way_errors(void)
 		wrong("a negative size", &err);
 	if (bj_request_set(req, "memory", "0", NULL) != -1 ||
 	    bj_request_set(req, "nosuch", "1", NULL) != -1 ||
-	    bj_request_program(req, none, NULL) != -1 ||
-	    bj_request_env(req, "novalue", NULL) != -1 ||
-	    bj_request_profile(req, "nosuch", NULL) != -1 ||
-	    bj_request_policy_file(req, "/no/such", NULL) != -1)
+	    bj_request_program(req, none, NULL) != -1 || bj_request_env(req, "novalue", NULL) != -1)
 		wrong("a bad value passed", NULL);
 	struct bj_result *res = NULL;
 	if (bj_run(req, -1, &res, &err) == 0) {
@@ -366,6 +384,8 @@ static void way_errors(void)
 		bj_result_free(res);
 	}
 	bj_request_free(req);
+	refused_when_run("/no/such/policy.json", NULL);
+	refused_when_run(NULL, "nosuchprofile");
 	for (int i = 0; i < BJ_OUTCOME_COUNT; i++)
 		if (!bj_outcome_name((enum bj_outcome)i))
 			wrong("an outcome without a name", NULL);

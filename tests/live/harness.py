@@ -328,7 +328,7 @@ def launchers(of):
 
 
 def cgroups_named(run_id):
-    return [path for path in belljar_cgroups() if run_id in path]
+    return [path for path in belljar_cgroups() if run_id and run_id in path]
 
 
 def belljar_cgroups():
@@ -362,7 +362,8 @@ def foreign_files():
                 uid = entry.stat(follow_symlinks=False).st_uid
             except OSError:
                 continue
-            if uid == USER_ID or uid in OUTSIDE_IDS or entry.name.startswith("belljar-run"):
+            # Directories of tests, here or in a second run of this suite, are not belljar's.
+            if (uid == USER_ID or uid in OUTSIDE_IDS) and not entry.name.startswith("live-"):
                 found.add(entry.path)
     return found
 

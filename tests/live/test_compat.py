@@ -118,8 +118,8 @@ PYTHON = {
 
 @pytest.mark.parametrize("what", sorted(PYTHON))
 def test_python(bell, what):
-    assert bell.python(PYTHON[what], *ROOMY).out.strip().splitlines()[-1:] == ["28"], \
-        bell.python(PYTHON[what], *ROOMY)
+    got = bell.python(PYTHON[what], *ROOMY)
+    assert got.out.strip().splitlines()[-1:] == ["28"] and got.exit_code == 0, got
 
 
 def test_python_with_the_default_limits(bell):
@@ -215,7 +215,7 @@ def test_git_in_the_workspace(bell):
 @needs["ps"]
 def test_ps_and_top(bell):
     got = bell.run("--", "/bin/sh", "-c", "ps -ef | wc -l; ps aux >/dev/null && top -bn1 >/dev/null "
-                   "&& uptime >/dev/null && vmstat >/dev/null && echo fine")
+                   "&& uptime >/dev/null && echo fine")
     lines = got.out.splitlines()
     assert lines[-1] == "fine" and 2 < int(lines[0]) < 7, got
 

@@ -150,6 +150,8 @@ BAD_NAMES = ["..", "../x", "a/../b", "a/..", "/etc/passwd", "/workspace/x", ".",
 @pytest.mark.parametrize("name", BAD_NAMES, ids=[n[:12] or "empty" for n in BAD_NAMES])
 @pytest.mark.parametrize("option", ["--in", "--out"])
 def test_a_bad_name_is_refused_and_nothing_runs(bell, option, name):
+    if option == "--in" and not name:
+        return  # with nothing after the colon it is the last name of HOST, as documented
     data = bell.file("data", "x")
     value = f"{data}:{name}" if option == "--in" else f"{name}:{bell.place}/o"
     status, out, err = bell.raw(option, value, "--", "/bin/echo", "ran")
@@ -287,7 +289,8 @@ def test_a_read_only_directory_needs_the_operators_word(bell):
     status, out, err = bell.raw(*words)
     assert (status, out) == (125, b"") and b"--ro" in err or b"ro_prefixes" in err, err
     got = bell.run(*words, before=with_ceiling(bell, {"ro_prefixes": [str(bell.place)]}))
-    assert got.out == "shared\n" and got.err.count("Read-only") == 3, got
+    assert got.out == "shared\n" and got.err.count("Read-only") == 2, got
+    assert "cannot touch" in got.err
     assert sorted(os.listdir(data)) == ["file"] and (data / "file").read_text() == "shared\n"
 
 

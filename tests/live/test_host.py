@@ -177,7 +177,7 @@ def test_what_proc_tells_of_the_host_is_masked(bell, path):
 def test_mountinfo_names_no_path_of_the_host(bell, canary):
     got = bell.run("--", "/bin/cat", "/proc/self/mountinfo", "/proc/self/mounts")
     assert got.exit_code == 0
-    for word in (str(bell.place), str(harness.STAGE), "/work", str(canary), "/sys/fs/cgroup"):
+    for word in (str(bell.place), str(harness.STAGE), str(harness.ROOT), str(canary), "/sys/fs/cgroup"):
         assert word not in got.out
     for line in got.out.splitlines():
         if " - " in line:
@@ -488,17 +488,18 @@ def test_every_sibling_of_a_refused_call_is_refused_by_its_effect(bell):
 @needs_root
 def test_nothing_is_left_in_the_hosts_own_tmp(bell):
     """Exact: /tmp, /var/tmp and /dev/shm are fresh and private for this one."""
-    script = ('mount -t tmpfs -o mode=1777 none /dev/shm; mkdir /dev/shm/t; chmod 1777 /dev/shm/t;'
-              'cp "$0" /dev/shm/inside; mount --bind /dev/shm/t /tmp; '
-              'mount --bind /dev/shm/t /var/tmp; "$@" >/dev/null; '
-              'find /dev/shm /tmp /var/tmp -mindepth 1 ! -path "/dev/shm/t" '
-              '! -path /dev/shm/inside')
-    command = [a.replace(f"{bell.inside_binary}:inside", "/dev/shm/inside:inside") if
-               isinstance(a, str) else a for a in bell.command(
-                   "--in", f"{bell.inside_binary}:inside", "--", "/workspace/inside", "write",
-                   "/tmp/a", "x", ",", "write", "/dev/shm/b", "x", ",", "raise", "9")]
-    command = [part.replace(str(bell.place), "/") for part in command]
-    got = subprocess.run(["unshare", "--mount", "--propagation", "private", "--", "sh", "-c",
-                          script, str(bell.inside_binary), *command], stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, cwd="/", env=harness.clean_env())
-    assert (got.returncode, got.stdout, got.stderr) == (0, b"", b""), got
+    script = ('exec 3<"$1"; stage=$2 root=$3; shift 3; mount -t tmpfs none /mnt && mkdir /mnt/s /mnt/r && '
+              'mount --bind "$stage" /mnt/s && mount --bind "$root" /mnt/r || exit 90; '
+              'for d in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 none $d || exit 91; done; '
+              'mkdir -p "$root" && mount --bind /mnt/r "$root" && mkdir -p "$stage" && '
+              'mount --bind /mnt/s "$stage" && cat <&3 >/mnt/inside && chmod 755 /mnt/inside && '
+              'exec 3<&- || exit 92; seen() { find /tmp /var/tmp /dev/shm -xdev; }; before=$(seen); '
+              '"$@" >/mnt/result; echo $?; [ "$(seen)" = "$before" ] || seen')
+    command = bell.command("--in", "/mnt/inside:inside", "--", "/workspace/inside", "write", "/tmp/a",
+                           "x", ",", "write", "/dev/shm/b", "x", ",", "write", "/var/tmp/c", "x", ",",
+                           "raise", "9")
+    got = subprocess.run(["unshare", "--mount", "--propagation", "private", "--", "sh", "-c", script,
+                          "sh", bell.inside_binary, harness.STAGE, harness.ROOT, *command],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
+                         env=harness.clean_env(), check=False)
+    assert (got.returncode, got.stdout, got.stderr) == (0, b"137\n", b""), got

@@ -82,7 +82,7 @@ def test_an_unknown_option_is_refused(first_bell):
 
 
 def test_a_repeated_option_is_refused(first_bell):
-    for words in (["--memory", "64m", "--memory", "64m"], ["--time=1s", "--time", "1s"], ["--json", "--json"],
+    for words in (["--memory", "64m", "--memory", "64m"], ["--time=1s", "--time", "1s"], ["--quiet", "-q"],
                   ["-c", "1", "--code", "1"], ["--cwd", "/tmp", "--cwd", "/tmp"]):
         refused(first_bell, *words, "--", "/bin/echo", "ran", names=["twice"])
 
@@ -100,7 +100,7 @@ def test_a_language_that_is_not_known_is_refused(first_bell):
 
 
 BAD_ENV = ["", "=", "=x", "NAME", "A B=x", "A\n=x", "1A=x", "A-B=x", "A\x1b=x", "É=x", "A.B=x",
-           "A" * 5000 + "=x", "A=" + "x" * 300000]
+           "A=" + "x" * 300000]
 
 
 @pytest.mark.parametrize("entry", BAD_ENV, ids=range(len(BAD_ENV)))

@@ -122,7 +122,7 @@ def test_memory_of_every_kind_counts(bell, bare, verb):
     assert bare(verb, 100)[0]["ok"]
     assert bell.inside(verb, 30, options=TIGHT).line["ok"]
     # Held until it is seen: without a cgroup memory is polled, and the receipt says so.
-    got = bell.inside(verb, 100, ",", "pause", options=TIGHT)
+    got = bell.inside(verb, 100, ",", "pause", options=["--memory", "64m", "--time", "5s"])
     assert (got.outcome, got.limits_hit) == ("memory_limit", ["memory"])
 
 
