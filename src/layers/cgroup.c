@@ -129,17 +129,17 @@ static int limit_v1(struct launch *launch, struct fault *fault)
 	const struct plan *plan = launch->plan;
 	const int *dir = launch->cgroup;
 	/* memsw may not be below memory, so memory comes first. */
-	if (STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.limit_in_bytes",
+	if (STEP(fault, LAYER_CGROUP, HOOK_JOIN, "set memory.limit_in_bytes",
 		 set_number(dir[V1_MEMORY], "memory.limit_in_bytes", plan->memory_bytes, 4095)) <
 		    0 ||
-	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set memory.memsw.limit_in_bytes",
+	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "set memory.memsw.limit_in_bytes",
 		 no_swap(dir[V1_MEMORY], "memory.memsw.limit_in_bytes", plan->memory_bytes)) < 0 ||
-	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set pids.max (v1)",
+	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "set pids.max (v1)",
 		 set_number(dir[V1_PIDS], "pids.max", plan->pids + TASKS_OF_INIT, 0)) < 0 ||
 	    /* The quota is checked against the period that is in force. */
-	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set cpu.cfs_period_us",
+	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "set cpu.cfs_period_us",
 		 set_number(dir[V1_CPU], "cpu.cfs_period_us", plan->cpu_period_us, 0)) < 0 ||
-	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set cpu.cfs_quota_us",
+	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "set cpu.cfs_quota_us",
 		 set_number(dir[V1_CPU], "cpu.cfs_quota_us", plan->cpu_quota_us, 0)) < 0)
 		return -1;
 	return 0;
@@ -162,21 +162,6 @@ static int limit_v2(struct launch *launch, struct fault *fault)
 	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "set cpu.max",
 		 set_cpu_max(dir, plan->cpu_quota_us, plan->cpu_period_us)) < 0)
 		return -1;
-	return 0;
-}
-
-int cgroup_parent(struct launch *launch, struct fault *fault)
-{
-	char pid[16];
-	(void)snprintf(pid, sizeof(pid), "%d", launch->init);
-	for (int i = 0; i < CG_COUNT; i++) {
-		bool born_in_it = i == CG_V2 && launch->plan->cgroup == CGROUP_V2;
-		if (!launch->cgroup_made[i] || born_in_it)
-			continue;
-		if (STEP(fault, LAYER_CGROUP, HOOK_PARENT, "attach init to the cgroup",
-			 write_at(launch->cgroup[i], "cgroup.procs", pid)) < 0)
-			return -1;
-	}
 	return 0;
 }
 
@@ -275,17 +260,52 @@ void cgroup_sweep(const struct launch *launch)
 	(void)closedir(list);
 }
 
+/* v2, before clone: init is born in it. */
 int cgroup_prepare(struct launch *launch, struct fault *fault)
 {
 	const struct plan *plan = launch->plan;
 	(void)snprintf(launch->cgroup_name, sizeof(launch->cgroup_name), NAME_PREFIX "%s",
 		       plan->run_id);
-	if (plan->cgroup_base && STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make a cgroup (v2)",
-				      make_one(launch, CG_V2, plan->cgroup_base)) < 0)
-		return -1;
-	if (plan->cgroup == CGROUP_V1 &&
-	    STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make the cgroups (v1)", make_v1(launch)) < 0)
+	if (plan->cgroup != CGROUP_V2)
+		return 0;
+	if (STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make a cgroup (v2)",
+		 make_one(launch, CG_V2, plan->cgroup_base)) < 0)
 		return -1;
 	cgroup_sweep(launch);
-	return plan->cgroup == CGROUP_V2 ? limit_v2(launch, fault) : limit_v1(launch, fault);
+	return limit_v2(launch, fault);
+}
+
+static int attach_init(struct launch *launch)
+{
+	char pid[16];
+	(void)snprintf(pid, sizeof(pid), "%d", launch->init);
+	for (int i = 0; i < CG_COUNT; i++) {
+		if (launch->cgroup_made[i] && write_at(launch->cgroup[i], "cgroup.procs", pid) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * v1: made and entered while init builds its tree, which costs no time that way. Nothing of the
+ * caller's is in memory yet: inputs are copied, and the program's process is forked, afterwards.
+ */
+int cgroup_join(struct launch *launch, struct fault *fault)
+{
+	const struct plan *plan = launch->plan;
+	if (plan->cgroup != CGROUP_V1)
+		return 0;
+	if (plan->cgroup_base &&
+	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "make a cgroup (v2 beside v1)",
+		 make_one(launch, CG_V2, plan->cgroup_base)) < 0)
+		return -1;
+	if (STEP(fault, LAYER_CGROUP, HOOK_JOIN, "make the cgroups (v1)", make_v1(launch)) < 0)
+		return -1;
+	cgroup_sweep(launch);
+	if (limit_v1(launch, fault) < 0)
+		return -1;
+	return STEP(fault, LAYER_CGROUP, HOOK_JOIN, "attach init to the cgroups",
+		    attach_init(launch)) < 0
+		       ? -1
+		       : 0;
 }

@@ -8,7 +8,7 @@
 #include "layers/posture.h"
 
 int cgroup_prepare(struct launch *launch, struct fault *fault);
-int cgroup_parent(struct launch *launch, struct fault *fault);
+int cgroup_join(struct launch *launch, struct fault *fault);
 int cgroup_verify(struct launch *launch, const struct posture *posture, struct fault *fault);
 int user_parent(struct launch *launch, struct fault *fault);
 int user_child(const struct child *child, struct fault *fault);

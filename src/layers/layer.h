@@ -45,6 +45,7 @@ enum hook_id {
 	HOOK_PLAN,
 	HOOK_PREPARE,
 	HOOK_PARENT,
+	HOOK_JOIN,
 	HOOK_CHILD,
 	HOOK_VERIFY,
 	HOOK_WATCH,
@@ -52,8 +53,9 @@ enum hook_id {
 };
 
 enum layer_where {
-	IN_INIT,    /* pid 1 inside: full capabilities of the new user namespace */
-	IN_PROGRAM, /* the process that becomes the program */
+	IN_INIT,	/* pid 1 inside: full capabilities of the new user namespace */
+	IN_INIT_JOINED, /* the same, once it is in its cgroups */
+	IN_PROGRAM,	/* the process that becomes the program */
 };
 
 struct plan;	/* what is to be put up: plan.h */
@@ -74,11 +76,13 @@ struct layer {
 
 	/*
 	 * Hooks, each optional, 0 or -1. Those of the launcher (`prepare` before clone, `parent`
-	 * after it) and of the child fill a struct fault through STEP() in step.h. `verify`
+	 * before init goes on, `join` while init builds its tree) and of the child fill a struct
+	 * fault through STEP() in step.h. `verify`
 	 * compares what is in force with the plan.
 	 */
 	int (*prepare)(struct launch *launch, struct fault *fault);
 	int (*parent)(struct launch *launch, struct fault *fault);
+	int (*join)(struct launch *launch, struct fault *fault);
 	int (*child)(const struct child *child, struct fault *fault);
 	int (*verify)(struct launch *launch, const struct posture *posture, struct fault *fault);
 };

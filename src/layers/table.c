@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <string.h>
 
+/* clang-format off */
 const struct layer layers[LAYER_COUNT] = {
 	[LAYER_CGROUP] = {
 		.name = "cgroup",
@@ -17,7 +18,7 @@ const struct layer layers[LAYER_COUNT] = {
 		.needs = "cgroup v2 delegated to the caller, or cgroup v1 or v2 as root",
 		.may_be_missing = true,
 		.prepare = cgroup_prepare,
-		.parent = cgroup_parent,
+		.join = cgroup_join,
 		.verify = cgroup_verify,
 	},
 	[LAYER_USER] = {
@@ -96,6 +97,7 @@ const struct layer layers[LAYER_COUNT] = {
 		.leaves = "that it runs in a cgroup can be seen",
 		.needs = "cgroup namespaces",
 		.after = LAYER_BIT(LAYER_USER),
+		.where = IN_INIT_JOINED,
 		.child = cgroupns_child,
 		.verify = cgroupns_verify,
 	},
@@ -198,6 +200,7 @@ const struct layer layers[LAYER_COUNT] = {
 		.verify = monitor_verify,
 	},
 };
+/* clang-format on */
 
 enum layer_id layer_by_name(const char *name)
 {

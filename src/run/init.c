@@ -5,16 +5,19 @@
  * the launcher does.
  *
  *   launcher              init (pid 1)                        program's process (pid 2)
- *   maps ids, attaches
+ *   maps ids
  *   ── go ──────────────> layers of init, in table order
- *                         copies inputs, forks ─────────────> ── hello ──> launcher (its pid)
+ *   v1: makes and joins
+ *   the cgroups
+ *   ── go ──────────────> layers that follow the cgroups
+ *                         copies inputs, forks ─────────────> layers of the program
  *                         layer `init`: non-dumpable, no caps
- *   <── ready ─────────── reaps                               waits
- *   seizes pid 2
- *   ── go ─────────────────────────────────────────────────> layers of the program
- *   <── proof ───────────────────────────────────────────── execve
+ *   <── ready ─────────── reaps
+ *   <── proof, pid ────────────────────────────────────────── waits
+ *   seizes it
+ *   ── go ──────────────────────────────────────────────────> execve
  *   exec stop: receipt; detach
- *   <── status ────────── pid 2 ended
+ *   <── status ────────── pid 2 ended: so does init, and with it everything here
  */
 #include "base/io.h"
 #include "files/files.h"
@@ -149,9 +152,6 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 {
 	struct fault fault = {0};
 	int socket = run->program_socket_end;
-	say(socket, MESSAGE_HELLO, 0, NULL, NULL, NULL, 0);
-	wait_for_go(socket);
-
 	/*
 	 * Where memory of the whole host runs out, the program goes before anything else of it.
 	 * Both are done in the run's own tree: without it there is no proc and no such directory.
@@ -164,11 +164,16 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	if (place_descriptors(&run->child, &fault) < 0 || put_up(run, IN_PROGRAM, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
+	/* The launcher seizes this process before it lets it exec. */
 	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, 0, NULL, &run->proof, NULL, 0);
+	wait_for_go(PROGRAM_CONTROL_FD);
 	exec_program(run);
 }
 
-/* Reaps whatever ends; says so when it was the program's first process. */
+/*
+ * Reaps whatever ends. When that was the program's first process, says so and ends: the kernel
+ * kills every other process of a pid namespace before it lets its first one go.
+ */
 CHILD_CODE static void reap(const struct run *run, pid_t program)
 {
 	for (;;) {
@@ -176,8 +181,10 @@ CHILD_CODE static void reap(const struct run *run, pid_t program)
 		pid_t pid = waitpid(-1, &status, WNOHANG | __WALL);
 		if (pid <= 0)
 			return;
-		if (pid == program)
+		if (pid == program) {
 			say(run->init_socket_end, MESSAGE_STATUS, status, NULL, NULL, NULL, 0);
+			_exit(0);
+		}
 	}
 }
 
@@ -268,7 +275,10 @@ void CHILD_CODE init_main(struct run *run)
 	wait_for_go(socket);
 
 	/* Not before: the launcher listens only after its go. */
-	if (tied < 0 || put_up(run, IN_INIT, &fault) < 0 || copy_inputs(run, &fault) < 0)
+	if (tied < 0 || put_up(run, IN_INIT, &fault) < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
+	wait_for_go(socket);
+	if (put_up(run, IN_INIT_JOINED, &fault) < 0 || copy_inputs(run, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	/* A change of ids cleared the death signal. */
 	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher, again",

@@ -43,6 +43,8 @@ static int run_hooks(struct run *run, enum hook_id hook, struct fault *fault)
 			return -1;
 		if (hook == HOOK_PARENT && layer->parent && layer->parent(&run->launch, fault) < 0)
 			return -1;
+		if (hook == HOOK_JOIN && layer->join && layer->join(&run->launch, fault) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -223,7 +225,10 @@ static int wait_ready(struct run *run, struct fault *fault)
 	run->launch.init_proof = message.proof;
 	if (run->launch.plan->cgroup == CGROUP_NONE)
 		run->launch.inside_proc = private_fd[READY_PROC];
-	return expect_program(run, MESSAGE_HELLO, &message, &run->launch.program, fault);
+	if (expect_program(run, MESSAGE_PROOF, &message, &run->launch.program, fault) < 0)
+		return -1;
+	run->launch.program_proof = message.proof;
+	return 0;
 }
 
 static int seize(struct run *run, struct fault *fault)
@@ -256,9 +261,6 @@ static int wait_exec_stop(struct run *run, struct fault *fault)
 {
 	struct child_message message;
 	struct signalfd_siginfo info;
-	if (expect_program(run, MESSAGE_PROOF, &message, NULL, fault) < 0)
-		return -1;
-	run->launch.program_proof = message.proof;
 	for (;;) {
 		int status, got = 0;
 		pid_t pid = waitpid(run->launch.program, &status, WNOHANG | __WALL);
@@ -268,10 +270,11 @@ static int wait_exec_stop(struct run *run, struct fault *fault)
 			got = one_stop(run, status, fault);
 		if (got)
 			return got < 0 ? -1 : 0;
-		if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
-			return expect_program(run, MESSAGE_PROOF, &message, NULL, fault) == 0
-				       ? broken(fault, LAYER_INIT, "start the program", EPROTO)
-				       : -1;
+		if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status))) {
+			/* Its last word is a fault; any other is one too. */
+			(void)expect_program(run, MESSAGE_NONE, &message, NULL, fault);
+			return broken(fault, LAYER_INIT, "start the program", EPROTO);
+		}
 		if (pid == 0 && wait_readable(run, run->signals, fault) < 0)
 			return -1;
 		(void)!read(run->signals, &info, sizeof(info));
@@ -302,7 +305,9 @@ static int set_up(struct run *run, struct fault *fault)
 		return -1;
 	run_stage(run, STAGE_CLONED, clock_ns());
 	if (run_hooks(run, HOOK_PARENT, fault) < 0 ||
-	    STEP(fault, LAYER_INIT, HOOK_PARENT, "let init go on", say_go(run->init_socket)) < 0)
+	    STEP(fault, LAYER_INIT, HOOK_PARENT, "let init go on", say_go(run->init_socket)) < 0 ||
+	    run_hooks(run, HOOK_JOIN, fault) < 0 ||
+	    STEP(fault, LAYER_INIT, HOOK_JOIN, "let init go on", say_go(run->init_socket)) < 0)
 		return -1;
 	run_stage(run, STAGE_MAPPED, clock_ns());
 	if (wait_ready(run, fault) < 0 || seize(run, fault) < 0)

@@ -24,10 +24,11 @@ struct start_message {
 #define INPUTS_MAX 240
 
 enum child_message_kind {
-	MESSAGE_FAULT = 1, /* set-up failed: `fault` */
-	MESSAGE_HELLO,	   /* the program's process exists; the socket carries its pid */
+	MESSAGE_NONE,
+	MESSAGE_FAULT,	/* set-up failed: `fault` */
 	MESSAGE_READY,	/* init's set-up is done; descriptors: /workspace, /tmp, /dev/shm, /proc */
-	MESSAGE_PROOF,	/* the program's process is about to exec */
+	MESSAGE_PROOF,	/* the program's process waits to exec: `proof`; the socket carries its pid
+			 */
 	MESSAGE_EXEC,	/* execve failed: `fault` */
 	MESSAGE_STATUS, /* the program's first process ended: `status` */
 };
