@@ -129,6 +129,7 @@ static const struct cause {
 	enum capture capture;
 	const char *then; /* must follow the name, or NULL */
 	const char *text;
+	uint32_t limit; /* LIMIT_BIT: nothing to add where the result says that it was touched */
 } causes[] = {
 	{"gaierror", NULL, NO_NAME, NULL, NO_NETWORK},
 	{"Temporary failure in name resolution", NULL, NO_NAME, NULL, NO_NETWORK},
@@ -154,15 +155,17 @@ static const struct cause {
 	{"EACCES", NULL, NO_NAME, NULL, "It was not permitted. " READ_ONLY},
 	{"Operation not permitted", NULL, NO_NAME, NULL,
 	 "It tried what no program may do in this sandbox: do without it."},
-	{"MemoryError", NULL, NO_NAME, NULL, OUT_OF_MEMORY},
-	{"Cannot allocate memory", NULL, NO_NAME, NULL, OUT_OF_MEMORY},
-	{"heap out of memory", NULL, NO_NAME, NULL, OUT_OF_MEMORY},
-	{"std::bad_alloc", NULL, NO_NAME, NULL, OUT_OF_MEMORY},
-	{"No space left on device", NULL, NO_NAME, NULL, DISK_IS_FULL},
-	{"ENOSPC", NULL, NO_NAME, NULL, DISK_IS_FULL},
-	{"can't start new thread", NULL, NO_NAME, NULL, TOO_MANY_TASKS},
-	{"fork: retry: Resource temporarily unavailable", NULL, NO_NAME, NULL, TOO_MANY_TASKS},
-	{"Resource temporarily unavailable", NULL, NO_NAME, NULL, TOO_MANY_TASKS},
+	{"MemoryError", NULL, NO_NAME, NULL, OUT_OF_MEMORY, LIMIT_BIT(LIMIT_MEMORY)},
+	{"Cannot allocate memory", NULL, NO_NAME, NULL, OUT_OF_MEMORY, LIMIT_BIT(LIMIT_MEMORY)},
+	{"heap out of memory", NULL, NO_NAME, NULL, OUT_OF_MEMORY, LIMIT_BIT(LIMIT_MEMORY)},
+	{"std::bad_alloc", NULL, NO_NAME, NULL, OUT_OF_MEMORY, LIMIT_BIT(LIMIT_MEMORY)},
+	{"No space left on device", NULL, NO_NAME, NULL, DISK_IS_FULL, LIMIT_BIT(LIMIT_DISK)},
+	{"ENOSPC", NULL, NO_NAME, NULL, DISK_IS_FULL, LIMIT_BIT(LIMIT_DISK)},
+	{"can't start new thread", NULL, NO_NAME, NULL, TOO_MANY_TASKS, LIMIT_BIT(LIMIT_TASKS)},
+	{"fork: retry: Resource temporarily unavailable", NULL, NO_NAME, NULL, TOO_MANY_TASKS,
+	 LIMIT_BIT(LIMIT_TASKS)},
+	{"Resource temporarily unavailable", NULL, NO_NAME, NULL, TOO_MANY_TASKS,
+	 LIMIT_BIT(LIMIT_TASKS)},
 	{"Too many open files", NULL, NO_NAME, NULL,
 	 "It has too many files open (limit {nofile}): close some, or ask for more `nofile`."},
 	{"File too large", NULL, NO_NAME, NULL,
@@ -326,7 +329,8 @@ static void say_exited(FILE *out, struct scene *scene)
 	const struct cause *cause = find_cause(scene);
 	if (cause) {
 		(void)fputc('.', out);
-		say_next(out, cause->text, scene);
+		if (!(cause->limit & res->verdict.limits))
+			say_next(out, cause->text, scene);
 	} else if (code > 128 && code <= 128 + 31 && !res->verdict.limits) {
 		(void)fprintf(out,
 			      " of its own accord: no signal and no limit of the run ended it.");

@@ -96,6 +96,21 @@ static void stderr_shows_the_cause(void **state)
 	}
 }
 
+/* What the kernel counted is said once, and not guessed from stderr as well. */
+static void a_touched_limit_is_not_also_a_cause(void **state)
+{
+	(void)state;
+	auto_shared struct shared s = shared_ended(EXITED(1));
+	launcher_writes(&s, BJ_STDERR, "No space left on device\n", 24);
+	struct result_input in = usual_input(&policy);
+	auto_put struct bj_result *guessed = result_of(&s, &in);
+	assert_non_null(strstr(bj_result_hint(guessed), "A private mount is full"));
+	s.report->disk_full = DISK_TMP;
+	auto_put struct bj_result *known = result_of(&s, &in);
+	assert_null(strstr(bj_result_hint(known), "A private mount is full"));
+	assert_non_null(strstr(bj_result_hint(known), "code 1. /tmp (16m) was full"));
+}
+
 static void no_cause_is_looked_for_after_a_success(void **state)
 {
 	(void)state;
@@ -226,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stderr_shows_the_cause),
+		cmocka_unit_test(a_touched_limit_is_not_also_a_cause),
 		cmocka_unit_test(no_cause_is_looked_for_after_a_success),
 		cmocka_unit_test(every_end_names_its_number),
 		cmocka_unit_test(the_numbers_are_those_of_the_policy_of_this_run),
