@@ -59,6 +59,8 @@ def bell(request, inside, ledger):
     place = harness.temporary_dir()
     yield harness.Bell(request.param, inside, place)
     shutil.rmtree(place)
+    if request.param == "user-cgroup":
+        harness.remove_delegated()
 
 
 @pytest.fixture

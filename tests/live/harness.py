@@ -23,6 +23,7 @@ STAGE = Path(os.environ.get("BELLJAR_STAGE", ROOT / "build" / "stage")).resolve(
 BELLJAR = STAGE / "bin" / "belljar"
 NO_CGROUP = ROOT / "examples" / "no-cgroup.json"
 USER_ID = 4321
+CGROUPS = "/sys/fs/cgroup"
 OUTSIDE_IDS = range(0x70000000, 0x70400000)
 PATIENCE = 100  # seconds after which a run that must end is a failure; never measured
 
@@ -42,16 +43,17 @@ def modes_of_this_host():
         return named.split(",")
     if os.geteuid() != 0:
         return ["user"]
-    return ["root" if root_has_cgroups() else "root-no-cgroup", "user"]
+    modes = ["root" if root_has_cgroups() else "root-no-cgroup", "user"]
+    return modes + ["user-cgroup"] if read(f"{CGROUPS}/cgroup.controllers") and modes[0] == "root" \
+        else modes
 
 
 def root_has_cgroups():
     """Whether root can make cgroups here, by version 2 or by version 1."""
-    top = "/sys/fs/cgroup"
-    version_2 = read(f"{top}/cgroup.controllers").split()
+    version_2 = read(f"{CGROUPS}/cgroup.controllers").split()
     if version_2:
-        return {b"memory", b"pids", b"cpu"} <= set(version_2) and os.access(top, os.W_OK)
-    return all(os.path.isdir(f"{top}/{name}") and os.access(f"{top}/{name}", os.W_OK)
+        return {b"memory", b"pids", b"cpu"} <= set(version_2) and os.access(CGROUPS, os.W_OK)
+    return all(os.path.isdir(f"{CGROUPS}/{name}") and os.access(f"{CGROUPS}/{name}", os.W_OK)
                for name in ("memory", "pids", "cpu", "cpuacct"))
 
 
@@ -60,6 +62,23 @@ def as_user():
     if os.geteuid() != 0:
         return []
     return ["setpriv", "--reuid", str(USER_ID), "--regid", str(USER_ID), "--clear-groups", "--"]
+
+
+# What systemd's Delegate=yes does, by hand: the command sits alone in a cgroup of the user's own.
+DELEGATED = ["sh", "-c", f'''
+    d={CGROUPS}/live-$$
+    echo +memory +pids +cpu >{CGROUPS}/cgroup.subtree_control &&
+    mkdir $d && chown {USER_ID} $d $d/cgroup.procs $d/cgroup.subtree_control $d/cgroup.threads &&
+    echo $$ >$d/cgroup.procs && exec "$@"''', "sh"]
+
+
+def remove_delegated():
+    for path in Path(CGROUPS).glob("live-*"):
+        until(lambda path=path: not path.exists() or not read(path / "cgroup.procs"), 5)
+        try:
+            path.rmdir()
+        except OSError:
+            pass  # of another run of this suite; what belljar leaves in one is found by the ledger
 
 
 # Namespaces for probes that must not touch the host: a user of no importance, root inside.
@@ -161,7 +180,9 @@ class Bell:
             os.chown(place, self.uid, self.uid)
 
     def prefix(self):
-        return as_user() if self.uid else []
+        if not self.uid:
+            return []
+        return [*(DELEGATED if self.cgroup and os.geteuid() == 0 else []), *as_user()]
 
     def options(self):
         return [] if self.cgroup else ["--policy", str(NO_CGROUP)]
@@ -333,7 +354,7 @@ def cgroups_named(run_id):
 
 def belljar_cgroups():
     found = []
-    for top, dirs, _ in os.walk("/sys/fs/cgroup"):
+    for top, dirs, _ in os.walk(CGROUPS):
         found += [os.path.join(top, d) for d in dirs if d.startswith("belljar-")]
     return found
 

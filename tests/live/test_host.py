@@ -95,7 +95,7 @@ def test_only_the_planned_descriptors_are_open(bell, bare, canary):
     log = os.open(canary, os.O_WRONLY)
     os.dup2(leaked, high)
     try:
-        control = bare("fds", close_fds=False, pass_fds=(leaked, high, log))
+        control = bare("fds", pass_fds=(leaked, high, log))
         assert f"{high}=/" in control[0]["text"].split()
         assert str(canary) in control[0]["text"]
         process = bell.start_inside("fds", ",", "openat", high, "etc/hostname", ",", "writefd", log,

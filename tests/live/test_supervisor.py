@@ -92,6 +92,24 @@ def test_when_the_launcher_is_killed_the_program_is_gone_and_the_result_says_so(
 
 
 @attack("K03")
+def test_when_belljar_and_the_launcher_are_killed_the_next_start_sweeps(bell, token):
+    process = bell.start_inside("daemon", "keep", ",", "pause", token)
+    assert harness.until(lambda: harness.marked(token))
+    cgroups = {line.split(":")[2] for pid in harness.marked(token)
+               for line in harness.read(f"/proc/{pid}/cgroup").decode().splitlines() if "belljar-" in line}
+    assert bool(cgroups) == bell.cgroup
+    (launcher,) = harness.launchers(process.pid) - {process.pid}
+    process.kill()
+    os.kill(launcher, signal.SIGKILL)
+    process.communicate(timeout=harness.PATIENCE)
+    assert gone(token)
+    names = {name.split("belljar-")[1].split("/")[0] for name in cgroups}
+    if bell.mode != "user-cgroup":  # there the next run has another delegated cgroup
+        assert bell.run("--", "/bin/true").exit_code == 0
+        assert not any(harness.cgroups_named(name) for name in names)
+
+
+@attack("K03")
 def test_when_init_is_killed_from_outside_the_run_ends(bell, token):
     process = bell.start_inside("pause", token)
     assert harness.until(lambda: harness.marked(token))
