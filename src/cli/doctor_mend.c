@@ -26,6 +26,11 @@ static const struct {
 	uint32_t layers;
 	struct doctor_mend mend;
 } mends[] = {
+	{MOUNT,
+	 {"masked /proc",
+	  "where parts of /proc are covered, the kernel refuses a fresh one: run outside the "
+	  "container, or with --security-opt systempaths=unconfined (Docker), --security-opt "
+	  "unmask=ALL (Podman), procMount: Unmasked (Kubernetes)"}},
 	{NAMESPACES,
 	 {"Debian",
 	  "as root: sysctl -w kernel.unprivileged_userns_clone=1 (before Debian 11 it was 0), "
@@ -40,11 +45,6 @@ static const struct {
 	  "/belljar-launch only; a copy elsewhere does not have it"}},
 	{NAMESPACES, {"Fedora", "as root: sysctl -w user.max_user_namespaces=15000 where it is 0"}},
 	{NAMESPACES, {"inside Docker", DOCKER_WALLS}},
-	{MOUNT,
-	 {"masked /proc",
-	  "where parts of /proc are covered, the kernel refuses a fresh one: run outside the "
-	  "container, or with --security-opt systempaths=unconfined (Docker), --security-opt "
-	  "unmask=ALL (Podman), procMount: Unmasked (Kubernetes)"}},
 	{INIT,
 	 {"Yama", "kernel.yama.ptrace_scope=3 forbids the tracing by which the receipt is taken, "
 		  "and can only "

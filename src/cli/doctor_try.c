@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "config.h"
+#include "run/host_cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -211,6 +212,20 @@ static void try_tasks(struct doctor *doctor)
 /* ---- Outside ----------------------------------------------------------------------------------
  */
 
+/* Too large for a stack. */
+static void find_cgroup(struct doctor *doctor)
+{
+	auto_free struct host_cgroup *found = calloc(1, sizeof(*found));
+	if (!found)
+		return;
+	host_cgroup_find(found);
+	doctor_add(doctor, LAYER_CGROUP, false, found->kind != CGROUP_NONE,
+		   "find a cgroup for runs", "");
+	if (found->kind == CGROUP_NONE)
+		(void)snprintf(doctor->note[LAYER_CGROUP], sizeof(doctor->note[0]), "%.90s",
+			       found->why);
+}
+
 static void try_outside(struct doctor *doctor)
 {
 	int pipe_fds[2];
@@ -248,6 +263,7 @@ void doctor_try(struct doctor *doctor)
 		try_limits(doctor);
 		try_tasks(doctor);
 	} else {
+		find_cgroup(doctor);
 		try_outside(doctor);
 	}
 	bait_take_away(&bait);

@@ -153,6 +153,23 @@ def test_the_doctor_on_a_host_without_user_namespaces_says_what_is_missing(bell)
     assert next(r for r in found["layers"] if r["name"] == "nnp")["checks"][0]["ok"]
 
 
+def test_the_doctor_under_a_masked_proc_names_the_mount(ledger):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to cover a part of /proc")
+    before = harness.in_mounts("mount --bind /dev/null /proc/timer_list")
+    if not os.path.exists("/proc/timer_list"):
+        before = harness.in_mounts("mount --bind /dev/null /proc/keys")
+    # Root of the host may mount a proc whatever covers the old one; nobody else may.
+    got = call("doctor", "--json", before=[*before, *harness.as_user()])
+    found = json.loads(got.stdout)
+    assert got.returncode == 1 and found["error"]["layer"] == "mount", found
+    row = next(row for row in found["layers"] if row["name"] == "mount")
+    assert row["state"] == "failed" and row["mend"][0]["where"] == "masked /proc"
+    tried = {check["check"]: check for check in row["checks"]}
+    assert tried["mount a fresh proc"]["got"] == "EPERM"
+    assert tried["mount a tmpfs in a namespace"]["ok"]
+
+
 def test_the_doctor_leaves_nothing_of_its_baits(bell):
     before = set(os.listdir("/tmp"))
     segments = harness.read("/proc/sysvipc/shm").count(b"\n")
