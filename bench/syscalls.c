@@ -33,6 +33,7 @@ struct task {
 };
 
 static struct task tasks[TASKS_MAX];
+static pid_t early[TASKS_MAX]; /* stopped before the event of its parent that names it */
 static uint32_t calls[DEPTH_MAX][CALLS_MAX];
 static unsigned deepest;
 
@@ -54,19 +55,48 @@ static struct task *add(pid_t pid, unsigned depth)
 	return task;
 }
 
+static bool was_early(pid_t pid)
+{
+	for (size_t i = 0; i < TASKS_MAX; i++) {
+		if (early[i] != pid)
+			continue;
+		early[i] = 0;
+		return true;
+	}
+	return false;
+}
+
+static void remember_early(pid_t pid)
+{
+	for (size_t i = 0; i < TASKS_MAX; i++) {
+		if (early[i] == 0) {
+			early[i] = pid;
+			return;
+		}
+	}
+	errx(1, "too many tasks");
+}
+
 /* A new child waits for its tracer: it is counted on, or let go while its parent still stands. */
 static void take_child(const struct task *parent)
 {
-	unsigned long pid;
+	unsigned long message;
+	pid_t pid;
 
-	if (ptrace(PTRACE_GETEVENTMSG, parent->pid, NULL, &pid) < 0)
+	if (ptrace(PTRACE_GETEVENTMSG, parent->pid, NULL, &message) < 0)
 		err(1, "PTRACE_GETEVENTMSG");
+	pid = (pid_t)message;
+	bool stopped = was_early(pid);
 	if (parent->depth + 1 <= deepest) {
-		(void)add((pid_t)pid, parent->depth + 1);
+		struct task *task = add(pid, parent->depth + 1);
+
+		task->begun = stopped;
+		if (stopped && ptrace(PTRACE_SYSCALL, pid, NULL, 0) < 0)
+			err(1, "go on with %d", (int)pid);
 		return;
 	}
-	if (waitpid((pid_t)pid, NULL, __WALL) < 0 || ptrace(PTRACE_DETACH, (pid_t)pid, NULL, 0) < 0)
-		err(1, "let go of %lu", pid);
+	if ((!stopped && waitpid(pid, NULL, __WALL) < 0) || ptrace(PTRACE_DETACH, pid, NULL, 0) < 0)
+		err(1, "let go of %d", (int)pid);
 }
 
 static void count_call(const struct task *task)
@@ -127,16 +157,9 @@ static int follow(pid_t command)
 				task->pid = 0;
 			continue;
 		}
-		/* A child may stop before its parent's event is seen; that event names it then. */
-		while (!task) {
-			pid_t other = waitpid(-1, &status, __WALL);
-			struct task *parent = other > 0 ? find(other) : NULL;
-
-			if (!parent || !WIFSTOPPED(status))
-				errx(1, "task %d came from nowhere", (int)pid);
-			(void)ptrace(PTRACE_SYSCALL, other, NULL, signal_of(parent, status));
-			task = find(pid);
-			status = (SIGSTOP << 8) | 0x7f;
+		if (!task) {
+			remember_early(pid);
+			continue;
 		}
 		(void)ptrace(PTRACE_SYSCALL, pid, NULL, signal_of(task, status));
 	}
