@@ -89,7 +89,7 @@ static json_t *base64(const uint8_t *data, size_t size)
 	if (!text)
 		return NULL;
 	char *out = text;
-	for (size_t i = 0; i < size; i += 3) {
+	for (size_t i = 0; data && i < size; i += 3) {
 		size_t left = size - i;
 		uint32_t three = (uint32_t)data[i] << 16 |
 				 (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) |

@@ -228,9 +228,9 @@ static void no_fault_is_without_a_whole_sentence(void **state)
 			.root = n >> 4 & 1,
 			.container = n >> 5 & 1,
 		};
-		for (uint8_t layer = 0; layer <= LAYER_COUNT; layer++) {
+		for (int layer = 0; layer <= LAYER_COUNT; layer++) {
 			for (int os = 0; os < 134; os++) {
-				struct fault fault = {BJ_SETUP, layer, HOOK_CHILD, os, ""};
+				struct fault fault = {BJ_SETUP, (uint8_t)layer, HOOK_CHILD, os, ""};
 				struct bj_error err;
 				memset(fault.what, 'w', sizeof(fault.what) - 1);
 				fault_explain_on(&fault, NULL, &host, &err);

@@ -14,7 +14,7 @@ static uint32_t random_below(uint32_t bound)
 	random_state ^= random_state << 13;
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 33) % bound;
+	return bound ? (uint32_t)(random_state >> 33) % bound : 0;
 }
 
 /* Writes one character, as the table of RFC 3629 says; returns its length. */
@@ -108,7 +108,7 @@ static void text_is_cut_between_characters_and_nowhere_else(void **state)
 		struct whole w;
 		make_text(&w, random_below(WHOLE_MAX));
 		uint64_t keep_bytes = 1 + random_below(WHOLE_MAX);
-		size_t head = keep_bytes / 2, tail = w.size;
+		size_t head = keep_bytes / 2, tail;
 		if (w.size > keep_bytes) {
 			tail = w.size - (keep_bytes - head);
 			while (!w.boundary[head])

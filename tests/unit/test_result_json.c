@@ -165,7 +165,7 @@ static void text_arrives_byte_for_byte(void **state)
 {
 	(void)state;
 	static const char text[] =
-		"a\0b\x1b[31m\"\\\x7f\r\n\t\xe2\x80\xae\xf4\x8f\xbf\xbf\xef\xbf\xbf";
+		"a\0b\x1b[31m\"\\\x7f\r\n\t\xe2\x80\xa8\xf4\x8f\xbf\xbf\xef\xbf\xbf";
 	auto_shared struct shared s = shared_ended(EXITED(0));
 	struct result_input in = usual_input(&policy);
 	launcher_writes(&s, BJ_STDERR, text, sizeof(text) - 1);
