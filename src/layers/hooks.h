@@ -16,6 +16,7 @@ int user_verify(struct launch *launch, const struct posture *posture, struct fau
 int pid_verify(struct launch *launch, const struct posture *posture, struct fault *fault);
 int init_child(const struct child *child, struct fault *fault);
 int init_verify(struct launch *launch, const struct posture *posture, struct fault *fault);
+int mount_prepare(struct launch *launch, struct fault *fault);
 int mount_child(const struct child *child, struct fault *fault);
 int mount_verify(struct launch *launch, const struct posture *posture, struct fault *fault);
 int net_child(const struct child *child, struct fault *fault);

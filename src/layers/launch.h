@@ -26,6 +26,7 @@ struct launch {
 	bool cgroup_made[CG_COUNT];
 	char cgroup_name[40]; /* belljar-<run id> */
 
+	int tree[PLAN_NODES_MAX]; /* detached copies of what only the caller may reach, or -1 */
 	int deadline_fd;  /* timerfd on CLOCK_MONOTONIC, armed just before the program is let go */
 	int output_fd[2]; /* the launcher's ends of the program's stdout and stderr */
 	int inside_proc;  /* the sandbox's own /proc, for `monitor`; -1 with a cgroup */

@@ -5,8 +5,9 @@
  *
  * Until pivot_root the current directory is the new root and every path inside is relative to it:
  * it is a fresh tmpfs that only this process can see, so nobody can put a link in the way. Sources
- * are paths of the host, because a descriptor opened before clone belongs to the other mount
- * namespace and cannot be bound; what is found there must be the very file that the plan saw.
+ * are paths of the host: a plain descriptor opened before clone belongs to the other mount
+ * namespace and cannot be bound, and a detached copy takes a privilege. What is found must be the
+ * very file that the plan saw.
  */
 #include "layers/hooks.h"
 #include "layers/step.h"
@@ -68,9 +69,8 @@ CHILD_CODE static int make_file(const char *path, const void *data, size_t size,
 	return close(fd);
 }
 
-/* Binds a file of the host, after seeing that it is the one that was planned. */
-CHILD_CODE static int bind_host(const struct plan_node *node, const char *source,
-				const char *target)
+/* A copy of what is at `source`, after seeing that it is the very file that was planned. */
+CHILD_CODE static int open_host(const struct plan_node *node, const char *source)
 {
 	struct stat st;
 	bool device = node->kind == NODE_DEVICE;
@@ -82,11 +82,36 @@ CHILD_CODE static int bind_host(const struct plan_node *node, const char *source
 		errno = ESTALE;
 		return -1;
 	}
+	return tree;
+}
+
+CHILD_CODE static int bind_host(const struct plan_node *node, int opened, const char *source,
+				const char *target)
+{
+	bool device = node->kind == NODE_DEVICE;
+	int tree = opened >= 0 ? opened : open_host(node, source);
 	uint64_t attributes =
 		device ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC : QUIET;
-	if (attach(tree, target, attributes, !device) < 0)
+	if (tree < 0 || attach(tree, target, attributes, !device) < 0)
 		return -1;
 	return close(tree);
+}
+
+int mount_prepare(struct launch *launch, struct fault *fault)
+{
+	const struct plan *plan = launch->plan;
+	const struct plan_node *nodes = plan_at(plan, plan->nodes);
+	for (uint32_t i = 0; i < plan->nodes.count; i++) {
+		if (nodes[i].kind != NODE_BIND || !(nodes[i].mode & NODE_AS_CALLER) ||
+		    plan->ids != IDS_OWN)
+			continue;
+		launch->tree[i] =
+			(int)STEP(fault, LAYER_MOUNT, HOOK_PREPARE, "open a directory of the host",
+				  open_host(&nodes[i], plan_string(plan, nodes[i].source)));
+		if (launch->tree[i] < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Binds a place of the new tree over another; a target that this kernel does not have is left out.
@@ -142,7 +167,7 @@ CHILD_CODE static int private_tmpfs(const struct plan_node *node, const char *ta
 	return mount("belljar", target, "tmpfs", MS_NOSUID | MS_NODEV, data);
 }
 
-CHILD_CODE static int make_node(const struct child *child, const struct plan_node *node)
+CHILD_CODE static int make_node(const struct child *child, const struct plan_node *node, int opened)
 {
 	const struct plan *plan = child->plan;
 	const char *target = plan_string(plan, node->target) + 1;
@@ -157,7 +182,7 @@ CHILD_CODE static int make_node(const struct child *child, const struct plan_nod
 		return symlink(source, target);
 	case NODE_BIND:
 	case NODE_DEVICE:
-		return bind_host(node, source, target);
+		return bind_host(node, opened, source, target);
 	case NODE_TMPFS:
 		return private_tmpfs(node, target);
 	case NODE_PROC:
@@ -189,7 +214,7 @@ CHILD_CODE static int make_nodes(const struct child *child, struct fault *fault)
 	const struct plan_node *nodes = plan_at(child->plan, child->plan->nodes);
 	for (uint32_t i = 0; i < child->plan->nodes.count; i++) {
 		if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make a node of the tree",
-			 make_node(child, &nodes[i])) < 0) {
+			 make_node(child, &nodes[i], child->trees[i])) < 0) {
 			const char *step = steps[nodes[i].kind];
 			memset(fault->what, 0, sizeof(fault->what));
 			memcpy(fault->what, step, strnlen(step, sizeof(fault->what) - 1));

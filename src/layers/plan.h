@@ -44,9 +44,15 @@ enum node_kind {
 	NODE_KIND_COUNT,
 };
 
+/*
+ * A source that the caller may reach and an id of the run's own may not: where the launcher has the
+ * caller's rights and init will not (IDS_OWN), the launcher opens it before clone.
+ */
+#define NODE_AS_CALLER 1U
+
 struct plan_node {
 	uint32_t kind;
-	uint32_t mode;
+	uint32_t mode;	 /* permissions; NODE_HIDE: a type; NODE_BIND: see NODE_AS_CALLER */
 	uint32_t target; /* path inside, absolute */
 	uint32_t source; /* path of the host, or a link's text; 0 where the kind has none */
 	struct plan_span data;

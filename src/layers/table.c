@@ -57,6 +57,7 @@ const struct layer layers[LAYER_COUNT] = {
 		.needs = "a /proc that is not masked, for a fresh proc",
 		.clone = CLONE_NEWNS,
 		.after = LAYER_BIT(LAYER_USER) | LAYER_BIT(LAYER_PID),
+		.prepare = mount_prepare,
 		.child = mount_child,
 		.verify = mount_verify,
 	},

@@ -72,7 +72,7 @@ static void file_node(struct builder *b, const char *path, const char *text)
 }
 
 /* Binds what `path` of the host is now; a target of the same kind is made first. 1: not there. */
-static int bind_node(struct builder *b, const char *host, const char *target)
+static int bind_node(struct builder *b, const char *host, const char *target, uint32_t mode)
 {
 	struct stat st;
 	auto_free char *real = NULL;
@@ -91,7 +91,7 @@ static int bind_node(struct builder *b, const char *host, const char *target)
 	else
 		return errno = EINVAL, -1;
 	uint32_t source = builder_string(b, real ? real : host);
-	struct plan_node *node = builder_node(b, NODE_BIND, target, 0);
+	struct plan_node *node = builder_node(b, NODE_BIND, target, mode);
 	node->source = source;
 	node->dev = st.st_dev;
 	node->ino = st.st_ino;
@@ -108,7 +108,7 @@ static int add_root(struct builder *b, const char *path, struct bj_error *err)
 		builder_node(b, NODE_LINK, path, 0)->source = source;
 		return 0;
 	}
-	if (bind_node(b, path, path) < 0)
+	if (bind_node(b, path, path, 0) < 0)
 		return fail_errno(err, BJ_UNSUPPORTED, "image host: %s", path);
 	return 0;
 }
@@ -126,7 +126,7 @@ static int add_etc(struct builder *b, struct bj_error *err)
 			(void)builder_node(b, NODE_DIR, etc_dirs[i], 0755);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(etc_binds); i++) {
-		if (bind_node(b, etc_binds[i], etc_binds[i]) < 0)
+		if (bind_node(b, etc_binds[i], etc_binds[i], 0) < 0)
 			return fail_errno(err, BJ_UNSUPPORTED, "image host: %s", etc_binds[i]);
 	}
 	return 0;
@@ -223,7 +223,7 @@ static void add_parents(struct builder *b, const char *path)
 int image_host(struct builder *b, const struct policy *policy, const struct image_bind *binds,
 	       size_t bind_count, struct bj_error *err)
 {
-	if (bind_node(b, "/usr", "/usr") != 0)
+	if (bind_node(b, "/usr", "/usr", 0) != 0)
 		return fail_errno(err, BJ_UNSUPPORTED, "image host: /usr");
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
 		if (add_root(b, roots[i], err) < 0)
@@ -245,7 +245,7 @@ int image_host(struct builder *b, const struct policy *policy, const struct imag
 	for (size_t i = 0; i < bind_count; i++) {
 		char quoted[TEXT_PATH_SIZE];
 		add_parents(b, binds[i].path);
-		if (bind_node(b, binds[i].host, binds[i].path) != 0)
+		if (bind_node(b, binds[i].host, binds[i].path, NODE_AS_CALLER) != 0)
 			return fail_errno(err, BJ_INVALID, "--ro %s",
 					  text_quote(quoted, sizeof(quoted), binds[i].host));
 	}

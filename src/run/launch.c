@@ -98,6 +98,7 @@ static int make_channels(struct run *run, struct fault *fault)
 	    STEP(fault, LAYER_FDS, HOOK_PREPARE, "make the pipes", make_pipes(run)) < 0)
 		return -1;
 	run->child.control = run->program_socket_end;
+	run->child.trees = run->launch.tree;
 	run->signals = (int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open a signalfd",
 				 signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK));
 	run->launch.deadline_fd =
@@ -152,12 +153,6 @@ static int clone_init(struct run *run, struct fault *fault)
 	return launch->init_dir < 0 ? -1 : 0;
 }
 
-static int say_go(int socket)
-{
-	char go = GO_BYTE;
-	return send_packet(socket, &go, 1, NULL, 0);
-}
-
 static int broken(struct fault *fault, enum layer_id layer, const char *what, int os)
 {
 	struct step step = {(uint8_t)layer, HOOK_PARENT, what};
@@ -194,6 +189,9 @@ static int expect(struct run *run, int socket, enum child_message_kind kind,
 	if (wait_readable(run, socket, fault) < 0)
 		return -1;
 	ssize_t n = recv_packet(socket, message, sizeof(*message), fds, fd_count, pid);
+	/* It ended with our go unread, which is told first; what it said before comes next. */
+	if (n < 0 && errno == ECONNRESET)
+		n = recv_packet(socket, message, sizeof(*message), fds, fd_count, pid);
 	if (n == (ssize_t)sizeof(*message) && message->kind == (uint32_t)kind)
 		return 0;
 	if (n == (ssize_t)sizeof(*message) &&
@@ -205,6 +203,22 @@ static int expect(struct run *run, int socket, enum child_message_kind kind,
 		return -1;
 	}
 	return broken(fault, LAYER_INIT, "init answers", n < 0 ? errno : EPIPE);
+}
+
+/* Lets a child go on; one that is gone has left its reason in the socket. */
+static int let_go(struct run *run, int socket, struct fault *fault)
+{
+	static const struct step step __attribute__((section("bj_steps"), used)) = {
+		LAYER_INIT, HOOK_PARENT, "let init go on"};
+	struct child_message message;
+	char go = GO_BYTE;
+	int os = step_fault(&step);
+	if (os)
+		return step_failed(fault, &step, os);
+	if (send_packet(socket, &go, 1, NULL, 0) == 0)
+		return 0;
+	(void)expect(run, socket, MESSAGE_NONE, &message, NULL, NULL, NULL, fault);
+	return -1;
 }
 
 static int expect_program(struct run *run, enum child_message_kind kind,
@@ -304,18 +318,14 @@ static int set_up(struct run *run, struct fault *fault)
 	if (clone_init(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_CLONED, clock_ns());
-	if (run_hooks(run, HOOK_PARENT, fault) < 0 ||
-	    STEP(fault, LAYER_INIT, HOOK_PARENT, "let init go on", say_go(run->init_socket)) < 0 ||
-	    run_hooks(run, HOOK_JOIN, fault) < 0 ||
-	    STEP(fault, LAYER_INIT, HOOK_JOIN, "let init go on", say_go(run->init_socket)) < 0)
+	if (run_hooks(run, HOOK_PARENT, fault) < 0 || let_go(run, run->init_socket, fault) < 0 ||
+	    run_hooks(run, HOOK_JOIN, fault) < 0 || let_go(run, run->init_socket, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_MAPPED, clock_ns());
 	if (wait_ready(run, fault) < 0 || seize(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_READY, clock_ns());
-	if (STEP(fault, LAYER_INIT, HOOK_PARENT, "let the program's process go on",
-		 say_go(run->program_socket)) < 0 ||
-	    wait_exec_stop(run, fault) < 0)
+	if (let_go(run, run->program_socket, fault) < 0 || wait_exec_stop(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_EXEC, clock_ns());
 	if (arm_deadline(run, fault) < 0 || receipt_take(run, fault) < 0)

@@ -159,6 +159,8 @@ static void set_empty(void)
 	run.stream[0] = run.stream[1] = run.input = run.input_pipe = -1;
 	run.init_socket = run.init_socket_end = -1;
 	run.program_socket = run.program_socket_end = -1;
+	for (int i = 0; i < PLAN_NODES_MAX; i++)
+		launch->tree[i] = -1;
 	for (int i = 0; i < 3; i++)
 		run.child.stdio[i] = -1;
 	run.child.proof = &run.proof;
