@@ -96,7 +96,9 @@ int say_refused(const struct invocation *invocation, const struct bj_error *err)
 		return status == STATUS_OK ? STATUS_REFUSED : status;
 	}
 	char text[sizeof(err->message) + sizeof(err->hint) + 4];
-	(void)snprintf(text, sizeof(text), "%s%s%s", err->message, err->hint[0] ? ". " : "",
+	/* A mend is a sentence of its own, or goes on with this one. */
+	const char *between = err->hint[0] >= 'a' && err->hint[0] <= 'z' ? "; " : ". ";
+	(void)snprintf(text, sizeof(text), "%s%s%s", err->message, err->hint[0] ? between : "",
 		       err->hint);
 	say_line("refused", text);
 	return STATUS_REFUSED;
