@@ -332,6 +332,7 @@ static int set_up(struct run *run, struct fault *fault)
 		return -1;
 	run_stage(run, STAGE_PROVEN, clock_ns());
 	run->report->phase = PHASE_STARTED;
+	run_stage(run, STAGE_GO, clock_ns());
 	return STEP(fault, LAYER_INIT, HOOK_PARENT, "let the program go",
 		    ptrace(PTRACE_DETACH, run->launch.program, NULL, 0)) < 0
 		       ? -1
@@ -451,7 +452,6 @@ void launch_run(struct run *run)
 	run->report->phase = PHASE_SETUP;
 	run->report->tasks_denied = UNKNOWN;
 	if (set_up(run, &fault) == 0) {
-		run_stage(run, STAGE_GO, clock_ns());
 		supervise(run, private_fd);
 	} else {
 		run->report->fault = fault;

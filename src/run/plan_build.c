@@ -20,7 +20,7 @@
 #define TASKS_OF_INIT 1
 
 /* The built-in environment; a variable that the caller names takes the place of one of these. */
-static const char *const environment[] = {"PATH=" PATH_INSIDE, "HOME=/workspace", "LANG=C.UTF-8",
+static const char *const environment[] = {("PATH=" PATH_INSIDE), "HOME=/workspace", "LANG=C.UTF-8",
 					  "TZ=UTC", "TMPDIR=/tmp"};
 
 static bool same_variable(const char *a, const char *b)
@@ -112,6 +112,12 @@ static uint64_t limited(int resource, uint64_t want)
 	return mine.rlim_max;
 }
 
+/* Above the cgroup's own limit, where there is one: its refusals are counted, these are not. */
+static uint64_t most_tasks(const struct plan *plan)
+{
+	return plan->pids + TASKS_OF_INIT + (plan->cgroup == CGROUP_NONE ? 0 : 1);
+}
+
 static void add_numbers(struct plan *plan, const struct policy *policy)
 {
 	const uint64_t *number = policy->number;
@@ -125,7 +131,7 @@ static void add_numbers(struct plan *plan, const struct policy *policy)
 	plan->max_output_bytes = number[FIELD_max_output];
 	plan->nofile = limited(RLIMIT_NOFILE, number[FIELD_nofile]);
 	plan->fsize = limited(RLIMIT_FSIZE, number[FIELD_fsize]);
-	plan->nproc = limited(RLIMIT_NPROC, number[FIELD_pids] + TASKS_OF_INIT);
+	plan->nproc = limited(RLIMIT_NPROC, most_tasks(plan));
 	plan->stack = limited(RLIMIT_STACK, STACK_BYTES);
 	plan->memlock = limited(RLIMIT_MEMLOCK, MEMLOCK_BYTES);
 	/* Whole seconds, a second above: the finer count of the launcher comes first. */
