@@ -61,7 +61,8 @@ static uint64_t mounted_bytes(const int private_fd[3])
 
 int monitor_poll(const struct launch *launch, const int private_fd[3], struct usage *ret)
 {
-	struct usage usage = {.memory_bytes = mounted_bytes(private_fd)};
+	bool own = launch->required & LAYER_BIT(LAYER_MOUNT);
+	struct usage usage = {.memory_bytes = own ? mounted_bytes(private_fd) : 0};
 	int fd = openat(launch->inside_proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {

@@ -26,9 +26,9 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session")
 def place():
-    """A directory that everybody can read, with the two programs in it."""
+    """A directory that everybody can read, with the programs in it."""
     path = harness.temporary_dir()
-    for program in (seams.LAUNCHER, seams.BELLJAR):
+    for program in seams.PROGRAMS:
         shutil.copy(program, path / program.name)
         (path / program.name).chmod(0o755)
     yield path
@@ -42,15 +42,3 @@ def ledger():
     yield
     left = before.left()
     assert not left, left
-
-
-@pytest.fixture(autouse=True)
-def children():
-    """No test leaves a process."""
-    before = harness.descendants(os.getpid())
-    yield
-
-    def new():
-        harness.reap()
-        return harness.descendants(os.getpid()) - before
-    assert harness.until(lambda: not new()), [harness.cmdline(pid) for pid in new()]

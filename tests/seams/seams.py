@@ -11,6 +11,8 @@ import harness
 DIR = Path(os.environ.get("SEAM_DIR", harness.ROOT / "build" / "tests" / "seams")).resolve()
 LAUNCHER = DIR / "seam-launch"
 BELLJAR = DIR / "seam-belljar"
+INSIDE = DIR / "seam-inside"
+PROGRAMS = (LAUNCHER, BELLJAR, INSIDE)
 
 
 def named(place, *words):
@@ -40,23 +42,22 @@ def table():
     return json.loads(out)
 
 
-def command(place, mode, *args):
+def command(place, mode, args, before):
     uid, cgroup = harness.MODES[mode]
     policy = [] if cgroup else ["--policy", str(place / "no-cgroup.json")]
-    return [*(harness.as_user() if uid else []), str(place / BELLJAR.name), "run", "--json",
-            *policy, *map(str, args)]
+    return [*map(str, before), *(harness.as_user() if uid else []), str(place / BELLJAR.name), "run",
+            "--json", *policy, *map(str, args)]
 
 
-def run(place, mode, words, *args, **more):
+def run(place, mode, words, *args, before=()):
     """`belljar run --json ARGS` with the launcher of that name, to its end."""
     policy = place / "no-cgroup.json"
     if not policy.exists():
         policy.write_text(json.dumps({"accept_missing": ["cgroup"]}))
-    more.setdefault("stdin", subprocess.DEVNULL)
-    process = subprocess.Popen(command(place, mode, *args), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, cwd="/",
-                               env=harness.clean_env(SEAM_LAUNCHER=str(named(place, *words))),
-                               **more)
+    process = subprocess.Popen(command(place, mode, args, before), cwd="/",
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE,
+                               env=harness.clean_env(SEAM_LAUNCHER=str(named(place, *words))))
     try:
         out, err = process.communicate(timeout=harness.PATIENCE)
     except subprocess.TimeoutExpired:

@@ -37,8 +37,9 @@ CHILD_CODE int step_fault(const struct step *step)
 
 static const char *const hooks[] = {
 	[HOOK_NONE] = "",	    [HOOK_PROBE] = "probe",   [HOOK_PLAN] = "plan",
-	[HOOK_PREPARE] = "prepare", [HOOK_PARENT] = "parent", [HOOK_CHILD] = "child",
-	[HOOK_VERIFY] = "verify",   [HOOK_WATCH] = "watch",   [HOOK_CLEAN] = "clean",
+	[HOOK_PREPARE] = "prepare", [HOOK_PARENT] = "parent", [HOOK_JOIN] = "join",
+	[HOOK_CHILD] = "child",	    [HOOK_VERIFY] = "verify", [HOOK_WATCH] = "watch",
+	[HOOK_CLEAN] = "clean",
 };
 
 __attribute__((constructor)) static void list(void)

@@ -6,6 +6,7 @@ cannot be reached in some mode, with the reason. Where they are reached after al
 too.
 """
 
+import json
 import os
 
 import pytest
@@ -19,16 +20,22 @@ EUCLEAN = "Structure needs cleaning"
 TURNS = 400  # no step is reached more often
 
 V2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
-V1_STEPS = {"make the cgroups (v1)", "attach init to the cgroup", "set memory.limit_in_bytes",
-            "set memory.memsw.limit_in_bytes", "set pids.max (v1)", "set cpu.cfs_period_us",
-            "set cpu.cfs_quota_us"}
-V2_STEPS = {"set memory.max", "set memory.swap.max", "set memory.oom.group", "set pids.max (v2)",
-            "set cpu.max"}
+HYBRID = os.path.exists("/sys/fs/cgroup/unified")
+BIND = "open a directory of the host"
 # One step whose words say which of its kinds failed.
 NODE = "make a node of the tree"
 NODE_KINDS = {"make a directory", "make a file", "make a link", "bind a directory of the host",
               "bind a device", "mount a private tmpfs", "mount a fresh proc",
               "make a part of proc read-only", "hide a part of proc", "cover a file of proc"}
+
+
+def is_v1(step):
+    """Cgroups of version 1 are joined while init works, one of version 2 is where it is born."""
+    return (step["layer"], step["hook"]) == ("cgroup", "join")
+
+
+def is_v2(step):
+    return (step["layer"], step["hook"]) == ("cgroup", "prepare")
 
 
 def unreached(step, mode):
@@ -39,12 +46,14 @@ def unreached(step, mode):
         return "there is no cgroup in this mode"
     if layer == "monitor" and cgroup:
         return "there is a cgroup, and monitor stands in for one"
-    if what in V1_STEPS and V2:
+    if is_v1(step) and V2:
         return "this host has cgroup v2"
-    if what in V2_STEPS and not V2:
+    if is_v2(step) and not V2:
         return "this host has cgroup v1"
-    if what == "make a cgroup (v2)" and not os.path.exists("/sys/fs/cgroup/unified") and not V2:
-        return "this host has no cgroup v2 at all"
+    if what == "make a cgroup (v2 beside v1)" and not HYBRID:
+        return "this host has no v2 beside v1"
+    if what == BIND and uid != 0:
+        return "an ordinary user's rights are init's too"
     if what == "write setgroups" and uid == 0:
         return "root may map groups and keep setgroups"
     if what in ("drop supplementary groups", "no supplementary groups") and uid != 0:
@@ -54,7 +63,7 @@ def unreached(step, mode):
 
 def other_host(step):
     """Why a step is reached on another host only, or None."""
-    if step["what"] in V1_STEPS | V2_STEPS:
+    if is_v1(step) or is_v2(step):
         return "the other version of cgroups"
     if os.geteuid() != 0 and (step["layer"] == "cgroup" or unreached(step, "user")):
         return "root's alone"
@@ -68,32 +77,56 @@ def name_of(value):
     return f"{number}-{step['layer']}-{step['hook']}-{step['what']}"
 
 
+@pytest.fixture(autouse=True)
+def children():
+    """No test leaves a process."""
+    before = harness.descendants(os.getpid())
+    yield
+
+    def new():
+        harness.reap()
+        return harness.descendants(os.getpid()) - before
+    assert harness.until(lambda: not new()), [harness.cmdline(pid) for pid in new()]
+
+
 @pytest.fixture(scope="module")
-def input_file(place):
-    path = place / "input"
-    path.write_text("copied in")
-    path.chmod(0o644)
-    return path
+def shelf(place):
+    """A file to copy in; a directory to bind, and an operator's file that allows it."""
+    (place / "input").write_text("copied in")
+    (place / "input").chmod(0o644)
+    (place / "shared").mkdir(mode=0o755)
+    (place / "etc" / "belljar").mkdir(parents=True)
+    ceiling = place / "etc" / "belljar" / "policy.json"
+    ceiling.write_text(json.dumps({"ro_prefixes": [str(place)]}))
+    for path in (ceiling.parent.parent, ceiling.parent, ceiling):
+        path.chmod(0o755)
+    return place
 
 
-def attempt(place, mode, input_file, *words):
-    return seams.run(place, mode, words, "--in", f"{input_file}:input", "--", "/bin/echo", "started")
+def attempt(shelf, mode, *words, bind=False):
+    before, options = [], []
+    if bind and harness.MODES[mode][0] == 0:
+        # The rest of /etc is not read: ids have no names then.
+        before = harness.in_mounts(f"mount --bind {shelf}/etc /etc")
+        options = ["--ro", f"{shelf}/shared:/data"]
+    return seams.run(shelf, mode, words, "--in", f"{shelf}/input:input", *options,
+                     "--", "/bin/echo", "started", before=before)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_without_a_fault_it_runs(place, input_file, mode):
-    result = attempt(place, mode, input_file)
+def test_without_a_fault_it_runs(shelf, mode):
+    result = attempt(shelf, mode)
     assert (result.outcome, result.exit_code, result.out) == ("exited", 0, "started\n"), result
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("numbered", STEPS, ids=name_of)
-def test_it_fails_closed(place, input_file, mode, numbered):
+def test_it_fails_closed(shelf, mode, numbered):
     number, step = numbered
     reason = unreached(step, mode)
     said = set()
     for turn in range(1, TURNS):
-        result = attempt(place, mode, input_file, f"fault-{number}-{turn}")
+        result = attempt(shelf, mode, f"fault-{number}-{turn}", bind=step["what"] == BIND)
         if result.outcome == "exited":
             assert (result.exit_code, result.out) == (0, "started\n"), result
             break

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Namespaces around everything that is done with a layer left out.
+
+A launcher without `user` acts with the ids of whoever started it, one without `net` is in that
+one's network, and so on. So whoever starts it must be nobody and nowhere: a worker process in user,
+mount, pid, network, host name and IPC namespaces of its own, whose ids are none of the host's. It
+can have cgroups as well, bounded by the host and given to an ordinary user inside: version 1 has no
+use for a root that is not the host's. Started by an ordinary user it has that user's id only.
+"""
+
+import ctypes
+import fcntl
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import time
+import traceback
+
+import harness
+
+HOST_NAME = "seam-outer-host"
+# Ids of the host that nobody has: what is 0 and up inside, and what the runs' own ids are inside.
+FIRST_ID, ID_COUNT = 0x6ff00000, 65536
+RUN_IDS, RUN_IDS_OUTSIDE = harness.OUTSIDE_IDS, 0x6f000000
+FIRST_PID = 1000  # no process of the worker has a pid that one in a sandbox has
+BOUND = {"memory.limit_in_bytes": 1 << 30, "memory.max": 1 << 30, "pids.max": 200}
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+PR_SET_PDEATHSIG = 1
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+PATIENCE = 150
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def must(got, what):
+    if got < 0:
+        errno = ctypes.get_errno()
+        raise OSError(errno, f"{what}: {os.strerror(errno)}")
+
+
+def mount(source, target, kind, flags):
+    must(libc.mount(source.encode(), target.encode(), kind and kind.encode(), flags, None),
+         f"mount {source} on {target}")
+
+
+def cgroup_tops():
+    """Where cgroups are mounted in which the worker gets one of its own."""
+    top = "/sys/fs/cgroup"
+    if os.path.exists(f"{top}/cgroup.controllers"):
+        return [top]
+    names = ["memory", "pids", "cpu", "cpuacct", "unified"]
+    return [f"{top}/{name}" for name in names if os.path.isdir(f"{top}/{name}")]
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+class Outer:
+    """The worker: call() runs a function in it and returns what that returns."""
+
+    def __init__(self, cgroups):
+        self.root = os.geteuid() == 0
+        self.tops, self.cgroups = cgroup_tops() if cgroups else [], []
+        self.mine, theirs = socket.socketpair()
+        go_read, go_write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                os.close(go_write)
+                self.mine.close()
+                status = self.enclose(go_read, theirs)
+            except BaseException:
+                traceback.print_exc()
+            os._exit(status)
+        self.pid = pid
+        theirs.close()
+        os.close(go_read)
+        try:
+            harness.until(self.has_namespaces)
+            self.map_ids()
+            self.give_cgroups()
+            os.write(go_write, b"g")
+        finally:
+            os.close(go_write)
+        assert self.call(os.getpid) > FIRST_PID or not self.root
+
+    # ---- From outside -----------------------------------------------------------------------
+
+    def has_namespaces(self):
+        try:
+            return os.stat(f"/proc/{self.pid}/ns/net").st_ino != os.stat("/proc/self/ns/net").st_ino
+        except FileNotFoundError:
+            return False
+
+    def map_ids(self):
+        uid = os.geteuid()
+        lines = f"{uid} {uid} 1\n"
+        if self.root:
+            lines = (f"0 {FIRST_ID} {ID_COUNT}\n"
+                     f"{RUN_IDS.start} {RUN_IDS_OUTSIDE} {len(RUN_IDS)}\n")
+        else:
+            write(f"/proc/{self.pid}/setgroups", "deny")
+        write(f"/proc/{self.pid}/uid_map", lines)
+        write(f"/proc/{self.pid}/gid_map", lines)
+
+    def give_cgroups(self):
+        """One cgroup in each hierarchy, with the worker in it."""
+        owner = FIRST_ID + harness.USER_ID
+        for top in self.tops:
+            path = f"{top}/seam-{self.pid}"
+            os.mkdir(path)
+            self.cgroups.append(path)
+            for name, most in BOUND.items():
+                if os.path.exists(f"{path}/{name}"):
+                    write(f"{path}/{name}", str(most))
+            leaf = path
+            if os.path.exists(f"{path}/cgroup.subtree_control") and "unified" not in path:
+                leaf = f"{path}/leaf"
+                os.mkdir(leaf)
+                write(f"{path}/cgroup.subtree_control", "+memory +pids +cpu")
+            write(f"{leaf}/cgroup.procs", str(self.pid))
+            for folder in {path, leaf}:
+                os.chown(folder, owner, owner)
+                for name in ("cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control"):
+                    if os.path.exists(f"{folder}/{name}"):
+                        os.chown(f"{folder}/{name}", owner, owner)
+
+    def call(self, function, *args):
+        send(self.mine, (function, args))
+        ready, _, _ = select.select([self.mine], [], [], PATIENCE)
+        assert ready, f"{function.__name__} does not end"
+        good, got = receive(self.mine)
+        if not good:
+            raise AssertionError(got)
+        return got
+
+    def stop(self):
+        """Everything in it dies with its pid 1, and that with its parent."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.mine.close()
+        os.waitpid(self.pid, 0)
+        for path in self.cgroups:
+            for folder in (f"{path}/leaf", path):
+                end = time.monotonic() + 10
+                while os.path.isdir(folder):
+                    harness.reap()
+                    try:
+                        os.rmdir(folder)
+                    except OSError:
+                        assert time.monotonic() < end, f"{folder} is in use"
+                        time.sleep(0.01)
+
+    # ---- Inside -----------------------------------------------------------------------------
+
+    def enclose(self, go, channel):
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        must(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS |
+                          CLONE_NEWIPC), "unshare")
+        if os.read(go, 1) != b"g":
+            return 1
+        if self.root:
+            os.setresgid(0, 0, 0)
+            os.setgroups([])
+            os.setresuid(0, 0, 0)
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        pid = os.fork()
+        if pid == 0:
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            os._exit(self.pid_1(channel))
+        channel.close()
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def pid_1(self, channel):
+        try:
+            self.furnish()
+            worker = os.fork()
+            if worker == 0:
+                serve(channel)
+                os._exit(0)
+            channel.close()
+            while os.wait()[0] != worker:
+                pass
+            return 0
+        except BaseException:
+            traceback.print_exc()
+            return 1
+
+    @staticmethod
+    def cgroup_name():
+        with open("/proc/self/cgroup", encoding="ascii") as file:
+            return next(line.strip().rpartition("/")[2] for line in file if "/seam-" in line)
+
+    def furnish(self):
+        mount("none", "/", None, MS_REC | MS_PRIVATE)
+        mount("proc", "/proc", "proc", 0)
+        if not os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+            for top in self.tops:
+                mount(f"{top}/{self.cgroup_name()}", top, None, MS_BIND)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+        must(libc.sethostname(HOST_NAME.encode(), len(HOST_NAME)), "sethostname")
+        if self.root:
+            write("/proc/sys/kernel/ns_last_pid", str(FIRST_PID))
+        outside = [line.split()[1] for line in open("/proc/self/uid_map", encoding="ascii")]
+        assert "0" not in outside, "this would act as the host's root"
+
+
+def serve(channel):
+    """Runs what it is sent, one after the other, until the channel ends."""
+    while True:
+        try:
+            function, args = receive(channel)
+        except EOFError:
+            return
+        try:
+            answer = True, function(*args)
+        except BaseException as error:
+            answer = False, "".join(traceback.format_exception(error, limit=-4))
+        send(channel, answer)
+
+
+def send(channel, what):
+    data = pickle.dumps(what)
+    channel.sendall(struct.pack("I", len(data)) + data)
+
+
+def receive(channel):
+    def exactly(count):
+        data = b""
+        while len(data) < count:
+            more = channel.recv(count - len(data))
+            if not more:
+                raise EOFError("the other side is gone")
+            data += more
+        return data
+    return pickle.loads(exactly(struct.unpack("I", exactly(4))[0]))
