@@ -41,15 +41,15 @@ mount_cgroups() {
 		$b mount -t cgroup2 cgroup2 $cgroot
 		;;
 	v1 | hybrid)
-		$b mount -t tmpfs -o mode=0755 cgroups $cgroot
+		$b mount -t tmpfs -o mode=0755 cgroups $cgroot || return
 		for set in cpu,cpuacct memory pids devices freezer; do
-			$b mkdir "$cgroot/$set"
-			$b mount -t cgroup -o "$set" cgroup "$cgroot/$set"
+			$b mkdir "$cgroot/$set" || return
+			$b mount -t cgroup -o "$set" cgroup "$cgroot/$set" || return
 		done
 		$b ln -s cpu,cpuacct $cgroot/cpu
 		$b ln -s cpu,cpuacct $cgroot/cpuacct
 		if [ "$VM_CGROUP" = hybrid ]; then
-			$b mkdir $cgroot/unified
+			$b mkdir $cgroot/unified || return
 			$b mount -t cgroup2 cgroup2 $cgroot/unified
 		fi
 		;;
@@ -85,14 +85,12 @@ set_sysctls() {
 }
 
 use_systemd() {
-	# A container's mark on the host must not make this one.
-	$b rm -f /.dockerenv /run/.containerenv
 	# Only what the job pulls in: all else costs an emulated machine seconds.
 	$b rm -rf /lib/systemd/system/*.wants/* /etc/systemd/system/*.wants /etc/systemd/user/*.wants
 	$b rm -rf /lib/systemd/system-generators /lib/systemd/user-generators /etc/rc?.d
 	$b ln -s ../dbus.socket /lib/systemd/system/sockets.target.wants/
 	$b mkdir -p /run/systemd/system /var/lib/systemd/linger
-	[ "$VM_USER" != root ] && : >"/var/lib/systemd/linger/$VM_USER"
+	: >/var/lib/systemd/linger/tester
 	$b cat >/run/systemd/system/vm.target <<-'UNIT'
 		[Unit]
 		Requires=vm-job.service
@@ -100,8 +98,8 @@ use_systemd() {
 	UNIT
 	$b cat >/run/systemd/system/vm-job.service <<-UNIT
 		[Unit]
-		Wants=systemd-logind.service dbus.service user@$VM_UID.service
-		After=systemd-logind.service dbus.service user@$VM_UID.service
+		Wants=systemd-logind.service dbus.service user@1234.service
+		After=systemd-logind.service dbus.service user@1234.service
 		FailureAction=poweroff-immediate
 		[Service]
 		Type=oneshot
@@ -113,6 +111,8 @@ use_systemd() {
 }
 
 prepare() {
+	# A container's mark on the host must not make this one.
+	$b rm -f /.dockerenv
 	$b hostname vm
 	$b ip link set lo up &&
 		mount_files &&
