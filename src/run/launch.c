@@ -308,6 +308,20 @@ static int arm_deadline(struct run *run, struct fault *fault)
 		       : 0;
 }
 
+/* Said first: a launcher that dies at this very moment must not leave "nothing ran" behind. */
+static int release(struct run *run, struct fault *fault)
+{
+	run->report->phase = PHASE_STARTED;
+	run_stage(run, STAGE_GO, clock_ns());
+	if (STEP(fault, LAYER_INIT, HOOK_PARENT, "let the program go",
+		 ptrace(PTRACE_DETACH, run->launch.program, NULL, 0)) == 0)
+		return 0;
+	/* It was killed at its stop, without having run. */
+	run->report->phase = PHASE_SETUP;
+	run_stage(run, STAGE_GO, 0);
+	return -1;
+}
+
 /* Set-up, in order: every step from plan to the program's first instruction. */
 static int set_up(struct run *run, struct fault *fault)
 {
@@ -331,12 +345,7 @@ static int set_up(struct run *run, struct fault *fault)
 	if (arm_deadline(run, fault) < 0 || receipt_take(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_PROVEN, clock_ns());
-	run->report->phase = PHASE_STARTED;
-	run_stage(run, STAGE_GO, clock_ns());
-	return STEP(fault, LAYER_INIT, HOOK_PARENT, "let the program go",
-		    ptrace(PTRACE_DETACH, run->launch.program, NULL, 0)) < 0
-		       ? -1
-		       : 0;
+	return release(run, fault);
 }
 
 /* Everything dies with init; the cgroup is killed as well, so that neither is waited on alone. */

@@ -3,8 +3,8 @@
 
 A row is one attack and what comes of it with all layers, and without some: the errno or the end
 that stopped it, or `done`. Without a layer those are left out too that cannot be put up without it.
-Where more than one layer stops an attack, each is seen to do so without the others. Everything runs in namespaces and
-cgroups made for it: outer.py.
+Where more than one layer stops an attack, each is seen to do so without the others. Everything
+runs in namespaces and cgroups made for it: outer.py.
 """
 
 import contextlib
