@@ -13,6 +13,7 @@
 
 #define ENV_NAME_FIRST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 #define ENV_NAME       ENV_NAME_FIRST "0123456789"
+#define ENV_NAME_MAX   255
 #define STRING_MAX     (128 * 1024 - 1) /* the kernel's limit of one argument */
 
 static int no_memory(struct bj_error *err)
@@ -309,6 +310,9 @@ int bj_request_env(struct bj_request *req, const char *assignment, struct bj_err
 		return fail(err, BJ_INVALID,
 			    "--env %s: give NAME=VALUE, with a name of letters, digits and _",
 			    text_quote(quoted, sizeof(quoted), assignment));
+	if (name > ENV_NAME_MAX)
+		return fail(err, BJ_INVALID, "--env %s: the name is longer than %d bytes",
+			    text_quote(quoted, sizeof(quoted), assignment), ENV_NAME_MAX);
 	if (strlen(assignment) > STRING_MAX)
 		return fail(err, BJ_INVALID, "--env %.*s: longer than %d bytes", (int)name,
 			    assignment, STRING_MAX);

@@ -32,7 +32,8 @@ struct run_state {
 	struct bj_request *req;
 	struct policy ceiling;
 	struct languages languages;
-	const char *language; /* of the table, or NULL */
+	const struct language *language; /* of the table, or NULL */
+	const char **env;		 /* owned array: the language's, then the caller's */
 	char run_id[24];
 	const char **argv; /* owned array, borrowed strings, where there is a language */
 	char *source_name; /* path inside, and below /workspace from CODE_DIR on */
@@ -53,6 +54,7 @@ static void run_free(struct run_state *run)
 	policy_free(&run->ceiling);
 	languages_free(&run->languages);
 	free(run->argv);
+	free(run->env);
 	free(run->source_name);
 	for (size_t i = 0; i < run->input_count; i++)
 		(void)close(run->inputs[i]);
@@ -149,7 +151,7 @@ static const char *below_workspace(const struct run_state *run)
 static int use_language(struct run_state *run, const struct language *language,
 			struct bj_error *err)
 {
-	run->language = language->name;
+	run->language = language;
 	return language_argv(language, run->source_name, (const char *const *)run->req->argv.item,
 			     &run->argv, err);
 }
@@ -181,7 +183,8 @@ static int prepare_source(struct run_state *run, struct bj_error *err)
 	if (files_open_host(req->source, false, &caps, &input, err) < 0)
 		return -1;
 	ssize_t n = pread(input.fd, head, sizeof(head), 0);
-	if (add_input(run, input.fd, "", input.mode, err) < 0)
+	/* Executable inside whatever it is on the host: an unknown #! line is run by the kernel. */
+	if (add_input(run, input.fd, "", S_IFREG | 0755, err) < 0)
 		return -1;
 	if (n < 0)
 		return fail_errno(err, BJ_INVALID, "read the file to run");
@@ -224,6 +227,23 @@ static int prepare_inputs(struct run_state *run, struct bj_error *err)
 	return 0;
 }
 
+/* Of one name the last counts: the caller's takes the place of the language's. */
+static int prepare_env(struct run_state *run, struct bj_error *err)
+{
+	const struct request_list *named = &run->req->env;
+	size_t count = 0;
+	while (run->language && run->language->env[count])
+		count++;
+	run->env = calloc(count + named->count + 1, sizeof(*run->env));
+	if (!run->env)
+		return fail(err, BJ_INTERNAL, "out of memory");
+	for (size_t i = 0; i < count; i++)
+		run->env[i] = run->language->env[i];
+	for (size_t i = 0; i < named->count; i++)
+		run->env[count + i] = named->item[i];
+	return 0;
+}
+
 /* Everything that can be refused before a process exists. */
 static int prepare(struct run_state *run, struct bj_error *err)
 {
@@ -231,13 +251,14 @@ static int prepare(struct run_state *run, struct bj_error *err)
 	if (make_run_id(run->run_id, err) < 0 || load_policy(req, err) < 0 ||
 	    ceiling_load(&run->ceiling, err) < 0 ||
 	    ceiling_check(&req->policy, &run->ceiling, err) < 0 || check_binds(run, err) < 0 ||
-	    prepare_program(run, err) < 0 || prepare_inputs(run, err) < 0)
+	    prepare_program(run, err) < 0 || prepare_env(run, err) < 0 ||
+	    prepare_inputs(run, err) < 0)
 		return -1;
 	struct plan_request plan = {
 		.policy = &req->policy,
 		.run_id = run->run_id,
 		.argv = run->argv ? run->argv : (const char *const *)req->argv.item,
-		.env = (const char *const *)req->env.item,
+		.env = run->env,
 		.cwd = req->cwd,
 		.binds = req->ro,
 		.bind_count = req->ro_count,
@@ -280,7 +301,7 @@ static int make_result(struct run_state *run, const struct bj_error *why, bool c
 	struct result_input in = {
 		.run_id = run->run_id[0] ? run->run_id : NULL,
 		.policy = &req->policy,
-		.language = run->language,
+		.language = run->language ? run->language->name : NULL,
 		.program = req->what == RUN_PROGRAM ? req->argv.item[0] : NULL,
 		.required = run->plan.required,
 		.missing = run->plan.missing & ~LAYER_BIT(LAYER_MONITOR),

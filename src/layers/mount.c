@@ -145,7 +145,7 @@ CHILD_CODE static int cover(const struct plan *plan, const struct plan_node *nod
 /* "name=N" into `text`, in decimal, without stdio. */
 CHILD_CODE static char *option(char *text, const char *name, uint64_t value)
 {
-	char digits[24];
+	char digits[24] = {0};
 	size_t n = 0;
 	while (*name)
 		*text++ = *name++;

@@ -252,6 +252,10 @@ static const char *find_exec_mend(const struct fault *fault)
 		       "image: "
 		       "check that line, or use an image that has it.";
 
+	if (strstr(fault->what, "working directory"))
+		return "Name one that the image has, or make it in the workspace first: --cwd "
+		       "/workspace is the standard one.";
+
 	for (size_t i = 0; i < ARRAY_SIZE(exec_mends); i++)
 		if (exec_mends[i].os == os)
 			return exec_mends[i].text;
@@ -299,7 +303,7 @@ void fault_explain_on(const struct fault *fault, const char *program,
 	if (layer[0])
 		size = (size_t)snprintf(err.message, sizeof(err.message), "layer %s: ", layer);
 	(void)snprintf(err.layer, sizeof(err.layer), "%s", layer);
-	if (fault->code == BJ_EXEC && program)
+	if (fault->code == BJ_EXEC && program && fault->layer == LAYER_COUNT)
 		(void)snprintf(err.message + size, sizeof(err.message) - size,
 			       "cannot run %.200s: %s%s", program,
 			       strstr(fault->what, "interpreter") ? "its interpreter: " : "",

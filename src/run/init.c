@@ -101,6 +101,16 @@ CHILD_CODE static int copy_inputs(const struct run *run, struct fault *fault)
 	return close(workspace);
 }
 
+/* The caller named it, and only here is it seen whether the tree has it: like a missing program. */
+CHILD_CODE static int enter_cwd(const struct run *run, struct fault *fault)
+{
+	if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "enter the working directory",
+		 chdir(plan_string(run->launch.plan, run->launch.plan->cwd))) == 0)
+		return 0;
+	fault->code = BJ_EXEC;
+	return -1;
+}
+
 /* An interpreter that a #! line names and nobody has: ENOENT for a file that is there. */
 CHILD_CODE __attribute__((noreturn)) static void exec_failed(const char *path, int os)
 {
@@ -118,7 +128,7 @@ CHILD_CODE __attribute__((noreturn)) static void exec_failed(const char *path, i
 /* Tries the planned paths in order; like a shell, the first that is there but cannot run counts. */
 CHILD_CODE __attribute__((noreturn)) static void exec_program(struct run *run)
 {
-	const char *which = run->child.execs[0];
+	const char *which = "";
 	int os = ENOENT;
 	for (size_t i = 0; run->child.execs[i]; i++) {
 		(void)execve(run->child.execs[i], run->child.argv, run->child.env);
@@ -159,9 +169,8 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 	if (run_has(run, LAYER_MOUNT) &&
 	    (STEP(&fault, LAYER_MOUNT, HOOK_CHILD, "set oom_score_adj",
 		  write_at(AT_FDCWD, "/proc/self/oom_score_adj", run->oom_adjust)) < 0 ||
-	     STEP(&fault, LAYER_MOUNT, HOOK_CHILD, "enter the working directory",
-		  chdir(plan_string(run->launch.plan, run->launch.plan->cwd))) < 0))
-		give_up(socket, MESSAGE_FAULT, &fault);
+	     enter_cwd(run, &fault) < 0))
+		give_up(socket, fault.code == BJ_EXEC ? MESSAGE_EXEC : MESSAGE_FAULT, &fault);
 	if (place_descriptors(&run->child, &fault) < 0 || put_up(run, IN_PROGRAM, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	/* The launcher seizes this process before it lets it exec. */

@@ -359,7 +359,7 @@ static void kill_all(struct run *run)
 	(void)syscall(SYS_pidfd_send_signal, launch->init_pidfd, SIGKILL, NULL, 0);
 	/* A tracee that is stopped dies of the same signal; its stop must be collected here. */
 	uint64_t until = clock_ns() + DEATH_MS * UINT64_C(1000000);
-	for (uint64_t now; (now = clock_ns()) < until;) {
+	while (clock_ns() < until) {
 		struct pollfd polled = {.fd = launch->init_pidfd, .events = POLLIN};
 		int status;
 		if (launch->program > 1)

@@ -157,7 +157,8 @@ static void pass_on(struct launcher *launcher, struct channel *channel,
 	ssize_t n = read(channel->stream[stream], data, sizeof(data));
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n > 0 && ask->on_output(ask->user, (enum bj_stream)stream, data, (size_t)n) == 0)
+	if (n > 0 && ask->on_output &&
+	    ask->on_output(ask->user, (enum bj_stream)stream, data, (size_t)n) == 0)
 		return;
 	if (n > 0) /* the callback wants no more: neither do we */
 		cancel(launcher, channel);

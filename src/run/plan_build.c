@@ -51,6 +51,7 @@ static int add_environment(struct builder *b, const char *const *named, const ch
 			return fail(err, BJ_INVALID, "--env: more than %d variables", PLAN_ENV_MAX);
 		all[count++] = named[i];
 	}
+	*ret_path = PATH_INSIDE;
 	for (size_t i = 0; i < count; i++) {
 		if (!named_later(all, i, count))
 			kept[kept_count++] = all[i];
@@ -211,7 +212,7 @@ static void find_layers(struct plan *plan, const struct policy *policy)
 
 static int fill(struct builder *b, const struct plan_request *request, struct bj_error *err)
 {
-	const char *path = PATH_INSIDE;
+	const char *path = NULL;
 	const char *cwd = request->cwd ? request->cwd : "/workspace";
 	size_t argc = 0;
 	while (request->argv[argc])
