@@ -384,7 +384,7 @@ def foreign_files():
             except OSError:
                 continue
             # Directories of tests, here or in a second run of this suite, are not belljar's.
-            if (uid == USER_ID or uid in OUTSIDE_IDS) and not entry.name.startswith("live-"):
+            if (uid == USER_ID or uid in OUTSIDE_IDS) and not entry.name.startswith(("live-", "pytest-")):
                 found.add(entry.path)
     return found
 
