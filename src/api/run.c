@@ -349,7 +349,9 @@ static int prepare_quietly(struct run_state *run, struct bj_error *err)
 {
 	struct quiet quiet;
 	quiet_begin(&quiet);
-	int got = prepare(run, err);
+	int got = launcher_start(&run->launcher, err);
+	if (got == 0)
+		got = prepare(run, err);
 	if (got == 0)
 		got = launcher_make_report(&run->launcher,
 					   run->req->policy.number[FIELD_keep_output], err);

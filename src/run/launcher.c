@@ -23,11 +23,23 @@
 void launcher_init(struct launcher *launcher)
 {
 	memset(launcher, 0, sizeof(*launcher));
-	launcher->workspace = launcher->report_fd = -1;
+	launcher->workspace = launcher->report_fd = launcher->socket = -1;
+}
+
+/* Where the caller ignores SIGCHLD, or waits for everything, it is gone already: ECHILD. */
+static void reap(struct launcher *launcher)
+{
+	int status;
+	cleanup_close(&launcher->socket);
+	launcher->socket = -1;
+	while (launcher->pid > 0 && waitpid(launcher->pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	launcher->pid = 0;
 }
 
 void launcher_free(struct launcher *launcher)
 {
+	reap(launcher);
 	cleanup_close(&launcher->workspace);
 	cleanup_close(&launcher->report_fd);
 	if (launcher->report)
@@ -88,29 +100,37 @@ static int spawn(int socket, pid_t *ret_pid, struct bj_error *err)
 	return fail_hint(err, "Is Belljar installed completely? `make install` puts it there.");
 }
 
-/* What the caller's side reads from while the run lasts. */
-struct channel {
-	int socket;
-	int stream[2]; /* read ends, or -1 */
-};
-
-static void channel_close(struct channel *channel)
+int launcher_start(struct launcher *launcher, struct bj_error *err)
 {
-	cleanup_close(&channel->socket);
-	cleanup_close(&channel->stream[0]);
-	cleanup_close(&channel->stream[1]);
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return fail_errno(err, BJ_INTERNAL, "make a socket for the launcher");
+	auto_close int other = pair[1];
+	launcher->socket = pair[0];
+	return spawn(other, &launcher->pid, err);
 }
 
-#define auto_channel __attribute__((cleanup(channel_close)))
+/* Read ends of the program's output, or -1. */
+struct streams {
+	int fd[2];
+};
 
-static int make_streams(struct channel *channel, int other[2], struct bj_error *err)
+static void streams_close(struct streams *streams)
+{
+	cleanup_close(&streams->fd[0]);
+	cleanup_close(&streams->fd[1]);
+}
+
+#define auto_streams __attribute__((cleanup(streams_close)))
+
+static int make_streams(struct streams *mine, struct streams *other, struct bj_error *err)
 {
 	for (int i = 0; i < 2; i++) {
 		int pair[2];
 		if (pipe2(pair, O_CLOEXEC) < 0)
 			return fail_errno(err, BJ_INTERNAL, "make a pipe for output");
-		channel->stream[i] = pair[0];
-		other[i] = pair[1];
+		mine->fd[i] = pair[0];
+		other->fd[i] = pair[1];
 		/* The launcher never waits for this caller. */
 		if (fcntl(pair[1], F_SETFL, O_NONBLOCK) < 0)
 			return fail_errno(err, BJ_INTERNAL, "make a pipe for output");
@@ -118,16 +138,16 @@ static int make_streams(struct channel *channel, int other[2], struct bj_error *
 	return 0;
 }
 
-static int send_start(const struct channel *channel, const struct launcher_request *ask,
-		      int report_fd, const int streams[2], struct bj_error *err)
+static int send_start(const struct launcher *launcher, const struct launcher_request *ask,
+		      const struct streams *streams, struct bj_error *err)
 {
 	int fds[5 + INPUTS_MAX];
 	size_t count = 0;
 	fds[count++] = ask->plan_fd;
-	fds[count++] = report_fd;
+	fds[count++] = launcher->report_fd;
 	if (ask->on_output) {
-		fds[count++] = streams[0];
-		fds[count++] = streams[1];
+		fds[count++] = streams->fd[0];
+		fds[count++] = streams->fd[1];
 	}
 	if (ask->stdin_fd >= 0)
 		fds[count++] = ask->stdin_fd;
@@ -137,42 +157,42 @@ static int send_start(const struct channel *channel, const struct launcher_reque
 				      .has_streams = ask->on_output != NULL,
 				      .has_input = ask->stdin_fd >= 0,
 				      .inputs = (uint32_t)ask->input_count};
-	if (send_packet(channel->socket, &start, sizeof(start), fds, count) < 0)
+	if (send_packet(launcher->socket, &start, sizeof(start), fds, count) < 0)
 		return fail_errno(err, BJ_INTERNAL, "send the plan to the launcher");
 	return 0;
 }
 
 /* The launcher sees the end of our side and ends the run; its own side stays open until it exits.
  */
-static void cancel(struct launcher *launcher, struct channel *channel)
+static void cancel(struct launcher *launcher)
 {
 	launcher->cancelled = true;
-	(void)shutdown(channel->socket, SHUT_WR);
+	(void)shutdown(launcher->socket, SHUT_WR);
 }
 
-static void pass_on(struct launcher *launcher, struct channel *channel,
+static void pass_on(struct launcher *launcher, struct streams *streams,
 		    const struct launcher_request *ask, int stream)
 {
 	char data[1 << 16];
-	ssize_t n = read(channel->stream[stream], data, sizeof(data));
+	ssize_t n = read(streams->fd[stream], data, sizeof(data));
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n > 0 && ask->on_output &&
 	    ask->on_output(ask->user, (enum bj_stream)stream, data, (size_t)n) == 0)
 		return;
 	if (n > 0) /* the callback wants no more: neither do we */
-		cancel(launcher, channel);
-	(void)close(channel->stream[stream]);
-	channel->stream[stream] = -1;
+		cancel(launcher);
+	(void)close(streams->fd[stream]);
+	streams->fd[stream] = -1;
 }
 
 /* One packet: the workspace. Returns false at the end of the launcher. */
-static bool hear(struct launcher *launcher, const struct channel *channel)
+static bool hear(struct launcher *launcher)
 {
 	char byte;
 	int fd = -1;
 	size_t count = 1;
-	ssize_t n = recv_packet(channel->socket, &byte, 1, &fd, &count, NULL);
+	ssize_t n = recv_packet(launcher->socket, &byte, 1, &fd, &count, NULL);
 	if (n <= 0)
 		return n < 0 && errno == EMSGSIZE;
 	if (count == 1) {
@@ -183,15 +203,15 @@ static bool hear(struct launcher *launcher, const struct channel *channel)
 }
 
 /* Until the launcher is gone and all its output is passed on. */
-static void serve(struct launcher *launcher, struct channel *channel,
+static void serve(struct launcher *launcher, struct streams *streams,
 		  const struct launcher_request *ask)
 {
 	bool alive = true;
-	while (alive || channel->stream[0] >= 0 || channel->stream[1] >= 0) {
+	while (alive || streams->fd[0] >= 0 || streams->fd[1] >= 0) {
 		struct pollfd polled[] = {
-			{.fd = alive ? channel->socket : -1, .events = POLLIN},
-			{.fd = channel->stream[0], .events = POLLIN},
-			{.fd = channel->stream[1], .events = POLLIN},
+			{.fd = alive ? launcher->socket : -1, .events = POLLIN},
+			{.fd = streams->fd[0], .events = POLLIN},
+			{.fd = streams->fd[1], .events = POLLIN},
 			{.fd = launcher->cancelled || !alive ? -1 : ask->cancel_fd,
 			 .events = POLLIN},
 		};
@@ -199,59 +219,32 @@ static void serve(struct launcher *launcher, struct channel *channel,
 			if (errno == EINTR)
 				continue;
 			/* Out of kernel memory: end the run rather than lose sight of it. */
-			cancel(launcher, channel);
+			cancel(launcher);
 			return;
 		}
 		for (int i = 0; i < 2; i++) {
 			if (polled[1 + i].revents)
-				pass_on(launcher, channel, ask, i);
+				pass_on(launcher, streams, ask, i);
 		}
 		if (polled[3].revents)
-			cancel(launcher, channel);
+			cancel(launcher);
 		if (polled[0].revents)
-			alive = hear(launcher, channel);
+			alive = hear(launcher);
 	}
-}
-
-/* Where the caller ignores SIGCHLD, or waits for everything, it is gone already: ECHILD. */
-static void reap(pid_t pid)
-{
-	int status;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
 }
 
 int launcher_run(struct launcher *launcher, const struct launcher_request *ask,
 		 struct bj_error *err)
 {
-	auto_channel struct channel channel = {-1, {-1, -1}};
-	auto_close int other = -1;
-	auto_close int out = -1;
-	auto_close int error = -1;
-	int pair[2], streams[2] = {-1, -1};
-	pid_t pid;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return fail_errno(err, BJ_INTERNAL, "make a socket for the launcher");
-	channel.socket = pair[0];
-	other = pair[1];
-	if (ask->on_output) {
-		int got = make_streams(&channel, streams, err);
-		out = streams[0];
-		error = streams[1];
-		if (got < 0)
-			return -1;
-	}
-	if (spawn(other, &pid, err) < 0)
+	auto_streams struct streams mine = {{-1, -1}};
+	auto_streams struct streams other = {{-1, -1}};
+	if (ask->on_output && make_streams(&mine, &other, err) < 0)
 		return -1;
-	(void)close(TAKE_FD(other));
-	int got = send_start(&channel, ask, launcher->report_fd, streams, err);
-	cleanup_close(&out);
-	cleanup_close(&error);
-	out = error = -1;
-	if (got == 0)
-		serve(launcher, &channel, ask);
-	cleanup_close(&channel.socket);
-	channel.socket = -1;
-	reap(pid);
-	return got;
+	if (send_start(launcher, ask, &other, err) < 0)
+		return -1;
+	streams_close(&other);
+	other = (struct streams){{-1, -1}};
+	serve(launcher, &mine, ask);
+	reap(launcher);
+	return 0;
 }
