@@ -7,9 +7,9 @@
  * TCP is not handled: a rule names one port, so "the run's own loopback" cannot be said, and
  * programs expect it to work. The network namespace is the wall there.
  *
- * Landlock does not show in /proc. The proof is a denied action: making a whiteout (character
- * device 0:0) needs no privilege since Linux 5.8, is refused by nothing else here, and must fail
- * with EACCES in /workspace.
+ * Landlock does not show in /proc. The proof is a denied action: making a block device in
+ * /workspace must fail with EACCES, which Landlock says; asked afterwards, the kernel would say
+ * EPERM. (Not a whiteout, which takes no privilege: newer kernels let Landlock pass it.)
  *
  * The constants are ours because the headers of the build host may be older than its kernel.
  */
@@ -98,7 +98,7 @@ CHILD_CODE static int add_rules(int ruleset, uint64_t handled)
 CHILD_CODE static uint32_t refused_device(void)
 {
 	static const char name[] = "/workspace/.belljar-landlock";
-	if (mknodat(AT_FDCWD, name, S_IFCHR | 0600, makedev(0, 0)) < 0)
+	if (mknodat(AT_FDCWD, name, S_IFBLK | 0600, makedev(0, 0)) < 0)
 		return errno == EACCES;
 	(void)unlink(name);
 	return 0;
