@@ -56,13 +56,15 @@ static const struct {
 	const char *path;
 	uint32_t type;
 } proc_hide[] = {
-	{"/proc/acpi", S_IFDIR},	  {"/proc/asound", S_IFDIR},
-	{"/proc/diskstats", S_IFREG},	  {"/proc/interrupts", S_IFREG},
-	{"/proc/kallsyms", S_IFREG},	  {"/proc/kcore", S_IFREG},
-	{"/proc/key-users", S_IFREG},	  {"/proc/keys", S_IFREG},
-	{"/proc/modules", S_IFREG},	  {"/proc/partitions", S_IFREG},
-	{"/proc/scsi", S_IFDIR},	  {"/proc/swaps", S_IFREG},
-	{"/proc/sysrq-trigger", S_IFREG}, {"/proc/timer_list", S_IFREG},
+	{"/proc/cmdline", S_IFREG},    {"/proc/iomem", S_IFREG},
+	{"/proc/ioports", S_IFREG},    {"/proc/acpi", S_IFDIR},
+	{"/proc/asound", S_IFDIR},     {"/proc/diskstats", S_IFREG},
+	{"/proc/interrupts", S_IFREG}, {"/proc/kallsyms", S_IFREG},
+	{"/proc/kcore", S_IFREG},      {"/proc/key-users", S_IFREG},
+	{"/proc/keys", S_IFREG},       {"/proc/modules", S_IFREG},
+	{"/proc/partitions", S_IFREG}, {"/proc/scsi", S_IFDIR},
+	{"/proc/swaps", S_IFREG},      {"/proc/sysrq-trigger", S_IFREG},
+	{"/proc/timer_list", S_IFREG},
 };
 
 static void file_node(struct builder *b, const char *path, const char *text)

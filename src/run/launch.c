@@ -441,8 +441,7 @@ static void end_run(struct run *run)
 	run_stage(run, STAGE_END, clock_ns());
 	kill_all(run);
 	run_stage(run, STAGE_DEAD, clock_ns());
-	if (run->launch.output_fd[0] >= 0)
-		supervise_drain(run);
+	supervise_drain(run);
 	take_facts(run);
 	look_at_disks(run);
 	count_what_is_left(run);

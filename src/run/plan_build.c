@@ -190,24 +190,47 @@ static int find_cgroup(struct builder *b, const struct policy *policy, struct bj
 	return 0;
 }
 
-/* Landlock's absence is accepted only where there is none; where there is one it is used. */
-static bool landlock_absent(void)
+/* The newest Landlock ABI of this kernel; 0: it has none, or it is not switched on. */
+static uint64_t landlock_abi(void)
 {
-	return syscall(444 /* landlock_create_ruleset */, NULL, 0, 1U) < 0 &&
-	       (errno == ENOSYS || errno == EOPNOTSUPP);
+	long abi = syscall(444 /* landlock_create_ruleset */, NULL, 0, 1U /* get the version */);
+	return abi > 0 ? (uint64_t)abi : 0;
 }
 
-static void find_layers(struct plan *plan, const struct policy *policy)
+/* Its absence is accepted only where there is none; where there is one it is used, or refused. */
+static int find_landlock(uint32_t *missing, const struct policy *policy, struct bj_error *err)
 {
-	uint32_t missing = 0;
-	if (plan->cgroup == CGROUP_NONE)
-		missing |= LAYER_BIT(LAYER_CGROUP);
-	else
-		missing |= LAYER_BIT(LAYER_MONITOR);
-	if ((policy_accept_missing(policy) & LAYER_BIT(LAYER_LANDLOCK)) && landlock_absent())
-		missing |= LAYER_BIT(LAYER_LANDLOCK);
+	uint64_t abi = landlock_abi(), least = policy->number[FIELD_landlock_abi_min];
+	if (abi == 0 && (policy_accept_missing(policy) & LAYER_BIT(LAYER_LANDLOCK))) {
+		*missing |= LAYER_BIT(LAYER_LANDLOCK);
+		return 0;
+	}
+	if (abi >= least)
+		return 0;
+	if (abi == 0) {
+		(void)fail(err, BJ_UNSUPPORTED, "layer landlock: this kernel has none");
+		(void)fail_hint(err,
+				"It needs CONFIG_SECURITY_LANDLOCK, and `landlock` in the kernel's "
+				"lsm= list; or accept the layer as missing in a policy file: "
+				"{\"accept_missing\": [\"landlock\"]}.");
+	} else {
+		(void)fail(err, BJ_UNSUPPORTED,
+			   "layer landlock: ABI %llu is older than landlock_abi_min, %llu",
+			   (unsigned long long)abi, (unsigned long long)least);
+		(void)fail_hint(err, "A newer kernel has it, or ask for a lower landlock_abi_min.");
+	}
+	return fail_layer(err, layers[LAYER_LANDLOCK].name);
+}
+
+static int find_layers(struct plan *plan, const struct policy *policy, struct bj_error *err)
+{
+	bool cgroup = plan->cgroup != CGROUP_NONE;
+	uint32_t missing = LAYER_BIT(cgroup ? LAYER_MONITOR : LAYER_CGROUP);
+	if (find_landlock(&missing, policy, err) < 0)
+		return -1;
 	plan->missing = missing;
 	plan->required = LAYERS_ALL & ~missing;
+	return 0;
 }
 
 static int fill(struct builder *b, const struct plan_request *request, struct bj_error *err)
@@ -235,8 +258,7 @@ static int fill(struct builder *b, const struct plan_request *request, struct bj
 	plan->cwd = where;
 	(void)snprintf(plan->run_id, sizeof(plan->run_id), "%s", request->run_id);
 	add_numbers(plan, request->policy);
-	find_layers(plan, request->policy);
-	return 0;
+	return find_layers(plan, request->policy, err);
 }
 
 int plan_build(const struct plan_request *request, struct plan_result *ret, struct bj_error *err)
