@@ -363,23 +363,41 @@ def bench_humaneval(table, data, args):
 
 # ---- Soak ------------------------------------------------------------------------------------
 
-def count_host():
-    """What a run could leave: a count of each kind, on this host."""
-    processes = 0
+def of_a_run(status):
+    """Whether the owner is an outside id: what a run started by root leaves belongs to one."""
+    return 0x70000000 <= status.st_uid < 0x70400000
+
+
+def count_processes():
+    """Launchers, and whatever lives in a pid namespace other than ours."""
+    ours = os.readlink("/proc/self/ns/pid")
+    count = 0
     for entry in os.scandir("/proc"):
         with contextlib.suppress(OSError):
             if entry.name.isdigit():
-                stat = Path(f"/proc/{entry.name}/stat").read_text()
-                # Kernel threads, children of 2, come and go by themselves.
-                processes += stat.rpartition(")")[2].split()[1] not in ("0", "2")
+                name = Path(f"/proc/{entry.name}/comm").read_text()
+                count += (name.startswith("belljar") or of_a_run(entry.stat()) or
+                          os.readlink(f"/proc/{entry.name}/ns/pid") != ours)
+    return count
+
+
+def count_files():
+    """In the places where temporary files lie: those of runs, and those that bear our name."""
     folders = ["/tmp", "/var/tmp", "/dev/shm", "/run", os.environ.get("XDG_RUNTIME_DIR", "")]
-    files = 0
+    count = 0
     for folder in {folder for folder in folders if folder}:
-        for _, directories, names in os.walk(folder):
-            files += len(directories) + len(names)
+        for place, directories, names in os.walk(folder):
+            for name in directories + names:
+                with contextlib.suppress(OSError):
+                    count += "belljar" in name or of_a_run(os.lstat(os.path.join(place, name)))
+    return count
+
+
+def count_host():
+    """What a run could leave: a count of each kind, on this host."""
     return {"cgroups": sum(1 for _ in os.walk("/sys/fs/cgroup")),
             "mounts": len(Path("/proc/self/mountinfo").read_text().splitlines()),
-            "processes": processes, "files": files}
+            "processes": count_processes(), "files": count_files()}
 
 
 def bench_soak(table, data, args):

@@ -7,15 +7,13 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def findings(text):
     for line in sorted(set(text.splitlines())):
         found = re.match(r"(\S+?):\d+:\d+: (?:warning|error): .*\[(?:-W)?([^,\]=]+)[^\]]*\]$", line)
         if found:
-            path = found[1].removeprefix(str(ROOT) + "/")
-            yield re.sub(r"^(\.\./)+", "", path), found[2], line
+            # As the compiler was given it: from the build tree, or absolute.
+            yield found[1][found[1].rfind("/src/") + 1:], found[2], line
         elif re.match(r"\S+?:\d+:\d+: (?:fatal )?error: ", line):
             yield line, "error", line
 
