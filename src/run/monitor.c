@@ -157,7 +157,9 @@ int monitor_poll(const struct launch *launch, const int private_fd[3], struct us
 {
 	struct usage usage = {0};
 	struct memory memory = {0};
-	uint64_t mounted = mounted_bytes(private_fd);
+	/* Without a tree of its own the three are the host's. */
+	bool own = launch->required & LAYER_BIT(LAYER_MOUNT);
+	uint64_t mounted = own ? mounted_bytes(private_fd) : 0;
 	if (each_process(launch, false, &usage, &memory) < 0)
 		return -1;
 	usage.memory_bytes = memory.anonymous + memory.shared + memory.memfd + mounted;
