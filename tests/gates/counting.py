@@ -47,19 +47,22 @@ def say(text):
     print(text, flush=True)
 
 
-def run_meson(build, suites, wrap=None, timeout=600, log="testlog"):
-    """The named suites of a configured and built tree. A test program counts each of its cases."""
+def run_meson(build, suites, names=(), wrap=None, timeout=600, log="testlog"):
+    """The named suites of a configured and built tree, or of them those tests alone that are named.
+    A test program counts each of its cases."""
     command = [*MESON, "test", "-C", str(build), "--no-rebuild", "--logbase", log]
     for suite in suites:
         command += ["--suite", suite]
     if wrap:
         command += ["--wrap", wrap, "--timeout-multiplier", "10"]
-    records = Path(build) / "meson-logs" / f"{log}.json"
-    records.unlink(missing_ok=True)
+    command += names
+    logs = Path(build) / "meson-logs"
+    for old in logs.glob(f"{log}*.json"):
+        old.unlink()
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False)
     count = Count()
-    if records.exists():
+    for records in logs.glob(f"{log}*.json"):  # with a wrapper its name is added
         for line in records.read_text().splitlines():
             count.add(count_record(json.loads(line)))
     if count.failed or done.returncode or count.total() == 0:

@@ -60,12 +60,16 @@ def built(directory, options, compiler, targets):
     return tree
 
 
-def unit_targets(tree):
-    """The files that the unit suite starts: with a sanitizer the static launcher cannot be linked."""
+def unit_tests(tree):
     listed = subprocess.run([*counting.MESON, "introspect", "--tests", str(tree)], check=True,
                             stdout=subprocess.PIPE, text=True).stdout
-    programs = {test["cmd"][0] for test in json.loads(listed)
-                if any(suite.endswith("unit") for suite in test["suite"])}
+    return [test for test in json.loads(listed)
+            if any(suite.endswith("unit") for suite in test["suite"])]
+
+
+def unit_targets(tree):
+    """The files that the unit suite starts: with a sanitizer the static launcher cannot be linked."""
+    programs = {test["cmd"][0] for test in unit_tests(tree)}
     return [os.path.relpath(p, tree) for p in sorted(programs) if p.startswith(str(tree))]
 
 
@@ -78,9 +82,11 @@ def sanitize():
 
 
 def valgrind():
+    """Valgrind 3.19 knows no openat2, without which `files` does nothing: ASan has those tests."""
     wrap = ("valgrind --quiet --error-exitcode=99 --leak-check=full "
-            "--errors-for-leak-kinds=definite,indirect,possible --track-fds=no")
-    return counting.run_meson(BUILD, ["unit"], wrap=wrap, log="valgrind", timeout=1200)
+            "--errors-for-leak-kinds=definite,indirect,possible")
+    names = [test["name"] for test in unit_tests(BUILD) if not test["name"].startswith("files_")]
+    return counting.run_meson(BUILD, ["unit"], names=names, wrap=wrap, log="valgrind", timeout=1200)
 
 
 def live():
