@@ -26,7 +26,6 @@ def test_the_cpu_time_of_all_children_counts(bell):
             "while True: os.wait()\n")
     got = bell.python(code, "--cpu-time", "600ms", "--time", "50s", "--cpus", "1")
     assert (got.outcome, got.limits_hit) == ("cpu_limit", ["cpu"])
-    assert got.usage["cpu_ms"] >= 500, "what the orphans used, not what the first process did"
     assert got.usage["cpu_ms"] >= 500
 
 
@@ -34,6 +33,7 @@ def test_the_cpu_time_of_all_children_counts(bell):
 def test_the_cpu_time_of_orphans_counts(bell):
     got = bell.inside("burners", 3, ",", "pause", options=["--cpu-time", "500ms", "--time", "50s"])
     assert (got.outcome, got.limits_hit) == ("cpu_limit", ["cpu"])
+    assert got.usage["cpu_ms"] >= 500, "what the orphans used, not what the first process did"
 
 
 @attack("E04")
