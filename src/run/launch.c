@@ -2,7 +2,7 @@
 /*
  * One run, from its plan to its report. launch_run() is the order, in full; DESIGN.md says why it
  * is this one. Each step either works or ends the run with a fault that names it, and whatever
- * happened, end_run() leaves nothing behind.
+ * happened, end_run() (end.c) leaves nothing behind.
  */
 #include "run/launch.h"
 
@@ -26,11 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Bounds of what only Belljar itself takes time for. */
+/* A bound of what only Belljar itself takes time for. */
 #define SETUP_MS 20000
-#define DEATH_MS 5000
-
-static int private_fd[READY_COUNT] = {-1, -1, -1, -1};
 
 static int run_hooks(struct run *run, enum hook_id hook, struct fault *fault)
 {
@@ -231,14 +228,14 @@ static int wait_ready(struct run *run, struct fault *fault)
 {
 	struct child_message message;
 	size_t count = READY_COUNT;
-	if (expect(run, run->init_socket, MESSAGE_READY, &message, private_fd, &count, NULL,
+	if (expect(run, run->init_socket, MESSAGE_READY, &message, run->private_fd, &count, NULL,
 		   fault) < 0)
 		return -1;
 	if (count != READY_COUNT)
 		return broken(fault, LAYER_MOUNT, "receive the private mounts", EPROTO);
 	run->launch.init_proof = message.proof;
 	if (run->launch.plan->cgroup == CGROUP_NONE)
-		run->launch.inside_proc = private_fd[READY_PROC];
+		run->launch.inside_proc = run->private_fd[READY_PROC];
 	if (expect_program(run, MESSAGE_PROOF, &message, &run->launch.program, fault) < 0)
 		return -1;
 	run->launch.program_proof = message.proof;
@@ -348,119 +345,13 @@ static int set_up(struct run *run, struct fault *fault)
 	return release(run, fault);
 }
 
-/* Everything dies with init; the cgroup is killed as well, so that neither is waited on alone. */
-static void kill_all(struct run *run)
-{
-	struct launch *launch = &run->launch;
-	if (launch->required & LAYER_BIT(LAYER_CGROUP))
-		cgroup_kill(launch);
-	if (launch->init_pidfd < 0)
-		return;
-	(void)syscall(SYS_pidfd_send_signal, launch->init_pidfd, SIGKILL, NULL, 0);
-	/* A tracee that is stopped dies of the same signal; its stop must be collected here. */
-	uint64_t until = clock_ns() + DEATH_MS * UINT64_C(1000000);
-	while (clock_ns() < until) {
-		struct pollfd polled = {.fd = launch->init_pidfd, .events = POLLIN};
-		int status;
-		if (launch->program > 1)
-			(void)waitpid(launch->program, &status, WNOHANG | __WALL);
-		if (poll(&polled, 1, 10) > 0)
-			break;
-	}
-	int status;
-	if (waitpid(launch->init, &status, WNOHANG | __WALL) == launch->init)
-		launch->init = 0;
-}
-
-static void look_at_disks(struct run *run)
-{
-	static const uint32_t bits[] = {
-		[READY_WORKSPACE] = DISK_WORKSPACE, [READY_TMP] = DISK_TMP, [READY_SHM] = DISK_SHM};
-	for (int i = READY_WORKSPACE; i <= READY_SHM; i++) {
-		struct statfs fs;
-		if (private_fd[i] < 0 || fstatfs(private_fd[i], &fs) < 0)
-			continue;
-		if (fs.f_bavail * (uint64_t)fs.f_bsize < 4096 || fs.f_ffree == 0)
-			run->report->disk_full |= bits[i];
-	}
-}
-
-static void take_facts(struct run *run)
-{
-	struct report *report = run->report;
-	struct cgroup_facts facts;
-	if (!(run->launch.required & LAYER_BIT(LAYER_CGROUP)))
-		return;
-	cgroup_facts(&run->launch, &facts);
-	report->oom_kills = facts.oom_kills;
-	report->tasks_denied = facts.tasks_denied;
-	report->memory_peak = facts.memory_peak;
-	report->tasks_peak = facts.tasks_peak;
-	report->cpu_ns = facts.cpu_ns;
-	report->usage_by = 1;
-}
-
-/*
- * Mounts of the run live in its mount namespace and never in the host's: were propagation not cut,
- * the host's table would name our source.
- */
-static uint64_t mounts_left(const struct run *run)
-{
-	static char text[1 << 20];
-	uint64_t count = 0;
-	int self = openat(run->launch.proc_fd, "self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ssize_t n = self < 0 ? -1 : read_at(self, "mountinfo", text, sizeof(text));
-	if (self >= 0)
-		(void)close(self);
-	if (n < 0)
-		return UNKNOWN;
-	for (const char *at = text; (at = strstr(at, " - tmpfs belljar ")); at++)
-		count++;
-	return count;
-}
-
-static void count_what_is_left(struct run *run)
-{
-	struct report *report = run->report;
-	bool cgroup = run->launch.required & LAYER_BIT(LAYER_CGROUP);
-	bool made = run->launch.cgroup[CG_V2] >= 0 || run->launch.cgroup[V1_PIDS] >= 0;
-	/* init collected: its pid namespace has ended, and with it every process in it. */
-	report->left_processes = run->launch.init > 0 ? 1 : 0;
-	if (cgroup && made) {
-		uint64_t left = cgroup_processes(&run->launch);
-		if (left == UNKNOWN || left > 0)
-			report->left_processes = left;
-	}
-	report->left_cgroups = cgroup ? cgroup_remove(&run->launch) : 0;
-	report->left_mounts = mounts_left(run);
-}
-
-static void end_run(struct run *run)
-{
-	struct report *report = run->report;
-	run_stage(run, STAGE_END, clock_ns());
-	kill_all(run);
-	run_stage(run, STAGE_DEAD, clock_ns());
-	supervise_drain(run);
-	take_facts(run);
-	look_at_disks(run);
-	count_what_is_left(run);
-	/* The workspace outlives the run in this descriptor alone; the caller collects from it. */
-	if (private_fd[READY_WORKSPACE] >= 0)
-		(void)send_packet(run->control, "w", 1, &private_fd[READY_WORKSPACE], 1);
-	uint64_t from = report->stage_ns[STAGE_GO];
-	report->wall_ns = from ? report->stage_ns[STAGE_END] - from : 0;
-	run_stage(run, STAGE_CLEAN, clock_ns());
-	report->phase = PHASE_DONE;
-}
-
 void launch_run(struct run *run)
 {
 	struct fault fault = {0};
 	run->report->phase = PHASE_SETUP;
 	run->report->tasks_denied = UNKNOWN;
 	if (set_up(run, &fault) == 0) {
-		supervise(run, private_fd);
+		supervise(run);
 	} else {
 		run->report->fault = fault;
 		if (run->report->end == END_NONE)

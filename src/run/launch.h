@@ -24,6 +24,8 @@ struct run {
 	int input;	/* the caller's standard input, or -1 */
 	int input_pipe; /* the launcher's end of the program's stdin, or -1 */
 
+	int private_fd[READY_COUNT]; /* the private mounts and proc inside, or -1 */
+
 	int init_socket; /* to init, and its end */
 	int init_socket_end;
 	int program_socket; /* to the program's process, and its end */
@@ -42,8 +44,11 @@ int receipt_take(struct run *run, struct fault *fault);
 /* The launcher's own namespaces and limits, read once before clone. */
 int receipt_prepare(const struct launch *launch, struct fault *fault);
 
+/* Kills, counts, removes, and completes the report. */
+void end_run(struct run *run);
+
 /* From the program's release to its end; sets report->end and what belongs to it. */
-void supervise(struct run *run, const int private_fd[3]);
+void supervise(struct run *run);
 /* Reads what is left in the pipes of a dead run. */
 void supervise_drain(struct run *run);
 

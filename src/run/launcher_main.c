@@ -161,6 +161,8 @@ static void set_empty(void)
 	run.program_socket = run.program_socket_end = -1;
 	for (int i = 0; i < PLAN_NODES_MAX; i++)
 		launch->tree[i] = -1;
+	for (int i = 0; i < READY_COUNT; i++)
+		run.private_fd[i] = -1;
 	for (int i = 0; i < 3; i++)
 		run.child.stdio[i] = -1;
 	run.child.proof = &run.proof;

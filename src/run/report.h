@@ -2,7 +2,7 @@
 /*
  * The report: facts of one run, written by the launcher into memory shared with whoever asked for
  * the run, so that output and facts survive the launcher. It judges nothing; verdict() in
- * result.c does. The reader takes care: it copies what it needs once and checks every number.
+ * verdict.c does. The reader takes care: it copies what it needs once and checks every number.
  *
  * Layout of the memory: struct report, then the kept bytes of stdout, then those of stderr, each
  * `keep_bytes` long: the first half is the head, the second half a ring with the tail.

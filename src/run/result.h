@@ -52,7 +52,7 @@ struct result_input {
 	const struct bj_error *files_error; /* why not all was copied out, or NULL */
 };
 
-/* The decision: see verdict() in result.c. */
+/* The decision: see verdict() in verdict.c. */
 struct verdict {
 	enum bj_outcome outcome;
 	bool started;
@@ -103,9 +103,6 @@ int result_from_report(const void *memory, size_t size, const struct result_inpu
 /* The result of a run that ended before any launcher: `why`, or NULL where it was cancelled. */
 int result_from_error(const struct bj_error *why, const struct result_input *in,
 		      struct bj_result **ret, struct bj_error *err);
-
-/* What the facts of a report that can be mean. Pure. */
-struct verdict verdict(const struct report *report, const struct result_input *in);
 
 void result_free(struct bj_result *res);
 

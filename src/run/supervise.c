@@ -194,12 +194,12 @@ static uint64_t check_cpu(struct run *run, uint64_t used_ns, uint64_t now)
 	return now + (rest > NS_PER_MS ? rest : NS_PER_MS);
 }
 
-static uint64_t monitor(struct run *run, const int private_fd[3], uint64_t now)
+static uint64_t monitor(struct run *run, uint64_t now)
 {
 	struct report *report = run->report;
 	const struct plan *plan = run->launch.plan;
 	struct usage usage;
-	if (monitor_poll(&run->launch, private_fd, &usage) < 0)
+	if (monitor_poll(&run->launch, run->private_fd, &usage) < 0)
 		return now + MONITOR_NS;
 	report->usage_by = 2;
 	if (usage.memory_bytes > report->memory_peak)
@@ -216,10 +216,10 @@ static uint64_t monitor(struct run *run, const int private_fd[3], uint64_t now)
 	return now + MONITOR_NS;
 }
 
-static uint64_t look(struct run *run, const int private_fd[3], uint64_t now)
+static uint64_t look(struct run *run, uint64_t now)
 {
 	if (run_has(run, LAYER_MONITOR))
-		return monitor(run, private_fd, now);
+		return monitor(run, now);
 	uint64_t used = run_has(run, LAYER_CGROUP) ? cgroup_cpu_ns(&run->launch) : UNKNOWN;
 	return used == UNKNOWN ? now + MONITOR_NS : check_cpu(run, used, now);
 }
@@ -268,15 +268,15 @@ static void serve(struct run *run, const struct pollfd polled[POLL_COUNT])
 	}
 }
 
-void supervise(struct run *run, const int private_fd[3])
+void supervise(struct run *run)
 {
 	/* Nothing can be used up sooner than this; the first look is then. */
-	uint64_t next = look(run, private_fd, clock_ns());
+	uint64_t next = look(run, clock_ns());
 	while (run->report->end == END_NONE) {
 		struct pollfd polled[POLL_COUNT];
 		uint64_t now = clock_ns();
 		if (now >= next) {
-			next = look(run, private_fd, now);
+			next = look(run, now);
 			continue;
 		}
 		uint64_t ms = (next - now) / NS_PER_MS + 1;
