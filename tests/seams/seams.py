@@ -8,7 +8,7 @@ from pathlib import Path
 
 import harness
 
-DIR = Path(os.environ.get("SEAM_DIR", harness.ROOT / "build" / "tests" / "seams")).resolve()
+DIR = Path(os.environ.get("SEAM_DIR", harness.STAGE.parent / "tests" / "seams")).resolve()
 LAUNCHER = DIR / "seam-launch"
 BELLJAR = DIR / "seam-belljar"
 INSIDE = DIR / "seam-inside"

@@ -9,12 +9,14 @@ runs in namespaces and cgroups made for it: outer.py.
 
 import contextlib
 import dataclasses
+import errno
 import os
 import shutil
 import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -29,7 +31,8 @@ EVERY = ROOT + USER
 TOKEN = "token-of-the-caller"
 MEBI = 1 << 20
 SYS_SETHOSTNAME = {"x86_64": 170, "aarch64": 161}[os.uname().machine]
-SYS_LANDLOCK_CREATE_RULESET = 444
+SYS_LANDLOCK_CREATE_RULESET, SYS_LANDLOCK_RESTRICT_SELF = 444, 446
+PR_SET_NO_NEW_PRIVS = 38
 
 # What all attacks begin and end with; the word on the last line is what came of it.
 PROGRAM = """
@@ -334,6 +337,7 @@ class Row:
     without: dict  # layers left out, joined by "+": what comes of it then
     by_root: bool = False  # the attack needs something that only root can make
     landlock_abi: int = 1  # from which on it is so
+    landlock_refuses_whiteouts: bool = False  # only then it is so
 
     def name(self):
         return f"{self.layer}-{self.attack.__name__}"
@@ -371,7 +375,8 @@ ROWS = [
         {"nnp": "ENOENT", "mount+nnp": "1000", "user": str(harness.USER_ID), "user+nnp": "done"},
         by_root=True),
     Row("landlock", makes_a_device, EVERY, "EPERM",
-        {"landlock": "EPERM", "seccomp": "EACCES", "landlock+seccomp": "done"}),
+        {"landlock": "EPERM", "seccomp": "EACCES", "landlock+seccomp": "done"},
+        landlock_refuses_whiteouts=True),
     Row("landlock", connects_to_an_abstract_socket, EVERY, "ECONNREFUSED",
         {"landlock": "ECONNREFUSED", "net": "EPERM", "landlock+net": "done"}, landlock_abi=6),
     Row("seccomp", makes_a_user_namespace, EVERY, "EPERM", {"seccomp": "done"}),
@@ -389,10 +394,36 @@ def modes():
     return EVERY + (WITH_CGROUP if harness.root_has_cgroups() else ())
 
 
+def landlock_abi():
+    return outer_namespaces.libc.syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, 1)
+
+
+def landlock_refuses_whiteouts():
+    """Newer kernels let them pass, and some older ones that were given that change."""
+    libc, pid = outer_namespaces.libc, os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == errno.EACCES
+    status = 0
+    try:
+        place = tempfile.mkdtemp()
+        make_char = struct.pack("Q", 1 << 6)
+        rules = libc.syscall(SYS_LANDLOCK_CREATE_RULESET, make_char, len(make_char), 0)
+        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, rules, 0)
+        os.mknod(f"{place}/whiteout", 0o20600, 0)
+        os.unlink(f"{place}/whiteout")
+    except OSError as error:
+        status = error.errno
+    finally:
+        os.rmdir(place)
+        os._exit(status)
+
+
 def cases():
-    abi = outer_namespaces.libc.syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, 1)
+    abi, whiteouts = landlock_abi(), landlock_refuses_whiteouts()
     return [(row, mode) for row in ROWS for mode in modes() if mode in row.modes
-            and abi >= row.landlock_abi and (os.geteuid() == 0 or not row.by_root)]
+            and abi >= row.landlock_abi and (os.geteuid() == 0 or not row.by_root)
+            and (whiteouts or not row.landlock_refuses_whiteouts)]
 
 
 CASES = cases()
