@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make test: unit, simulator and rule suites, then the live suite, which root runs both as root and
-as an ordinary user. Ends with the counts alone on a line."""
+"""make test: unit, simulator, rule and seam suites, programs under the filter, then the live suite,
+which root runs both as root and as an ordinary user. Ends with the counts alone on a line."""
 
 import time
 
 import counting
 
+SUITES = (["unit", "sim", "rules"], ["seams"], ["live"])
+
 
 def main():
     began = time.monotonic()
     count = counting.Count()
-    counting.say("unit, simulator and rules:")
-    part = counting.run_meson(counting.BUILD, ["unit", "sim", "rules"])
-    counting.say(f"  {part.passed} passed, {part.failed} failed, {part.skipped} skipped\n")
-    count.add(part)
+    for suites in SUITES:
+        counting.say(f"{', '.join(suites)}:")
+        part = counting.run_meson(counting.BUILD, suites)
+        counting.say(f"  {part.passed} passed, {part.failed} failed, {part.skipped} skipped\n")
+        count.add(part)
     counting.say("live:")
     count.add(counting.run_pytest("live", ["tests/live"]))
     counting.close("make test", count, began)
