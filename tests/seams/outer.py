@@ -26,6 +26,7 @@ HOST_NAME = "seam-outer-host"
 FIRST_ID, ID_COUNT = 0x6ff00000, 65536
 RUN_IDS, RUN_IDS_OUTSIDE = harness.OUTSIDE_IDS, 0x6f000000
 FIRST_PID = 1000  # no process of the worker has a pid that one in a sandbox has
+CGROUPS, CONTROLLERS = "/sys/fs/cgroup", "+memory +pids +cpu"
 BOUND = {"memory.limit_in_bytes": 1 << 30, "memory.max": 1 << 30, "pids.max": 200}
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
@@ -44,18 +45,17 @@ def must(got, what):
         raise OSError(errno, f"{what}: {os.strerror(errno)}")
 
 
-def mount(source, target, kind, flags):
-    must(libc.mount(source.encode(), target.encode(), kind and kind.encode(), flags, None),
-         f"mount {source} on {target}")
+def mount(source, target, kind, flags=0, data=None):
+    words = [word and str(word).encode() for word in (source, target, kind)]
+    must(libc.mount(*words, flags, data and data.encode()), f"mount {source} on {target}")
 
 
 def cgroup_tops():
     """Where cgroups are mounted in which the worker gets one of its own."""
-    top = "/sys/fs/cgroup"
-    if os.path.exists(f"{top}/cgroup.controllers"):
-        return [top]
+    if os.path.exists(f"{CGROUPS}/cgroup.controllers"):
+        return [CGROUPS]
     names = ["memory", "pids", "cpu", "cpuacct", "unified"]
-    return [f"{top}/{name}" for name in names if os.path.isdir(f"{top}/{name}")]
+    return [f"{CGROUPS}/{name}" for name in names if os.path.isdir(f"{CGROUPS}/{name}")]
 
 
 def write(path, text):
@@ -89,9 +89,12 @@ class Outer:
             self.map_ids()
             self.give_cgroups()
             os.write(go_write, b"g")
+            assert self.call(os.getpid) > FIRST_PID or not self.root
+        except BaseException:
+            self.stop()
+            raise
         finally:
             os.close(go_write)
-        assert self.call(os.getpid) > FIRST_PID or not self.root
 
     # ---- From outside -----------------------------------------------------------------------
 
@@ -117,16 +120,18 @@ class Outer:
         owner = FIRST_ID + harness.USER_ID
         for top in self.tops:
             path = f"{top}/seam-{self.pid}"
+            if top == CGROUPS:
+                write(f"{top}/cgroup.subtree_control", CONTROLLERS)
             os.mkdir(path)
             self.cgroups.append(path)
             for name, most in BOUND.items():
                 if os.path.exists(f"{path}/{name}"):
                     write(f"{path}/{name}", str(most))
             leaf = path
-            if os.path.exists(f"{path}/cgroup.subtree_control") and "unified" not in path:
+            if top == CGROUPS:
                 leaf = f"{path}/leaf"
                 os.mkdir(leaf)
-                write(f"{path}/cgroup.subtree_control", "+memory +pids +cpu")
+                write(f"{path}/cgroup.subtree_control", CONTROLLERS)
             write(f"{leaf}/cgroup.procs", str(self.pid))
             for folder in {path, leaf}:
                 os.chown(folder, owner, owner)
@@ -201,8 +206,10 @@ class Outer:
 
     def furnish(self):
         mount("none", "/", None, MS_REC | MS_PRIVATE)
-        mount("proc", "/proc", "proc", 0)
-        if not os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+        mount("proc", "/proc", "proc")
+        # Of its own: the host's gives terminals to a group that is not mapped here.
+        mount("devpts", "/dev/pts", "devpts", data="newinstance,ptmxmode=0666,mode=0620")
+        if self.tops != [CGROUPS]:
             for top in self.tops:
                 mount(f"{top}/{self.cgroup_name()}", top, None, MS_BIND)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

@@ -45,8 +45,9 @@ def table():
 def command(place, mode, args, before):
     uid, cgroup = harness.MODES[mode]
     policy = [] if cgroup else ["--policy", str(place / "no-cgroup.json")]
-    return [*map(str, before), *(harness.as_user() if uid else []), str(place / BELLJAR.name), "run",
-            "--json", *policy, *map(str, args)]
+    words = [*before, *(harness.as_user() if uid else []), place / BELLJAR.name, "run", "--json",
+             *policy, *args]
+    return [str(word) for word in words]
 
 
 def run(place, mode, words, *args, before=()):

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suite that links seams of its own, where cgroups are version 2: steps that fail, layers left
+out."""
+import os
+import pathlib
+
+import pytest
+
+import vm
+
+STAGE = pathlib.Path(os.environ.get("BELLJAR_STAGE", vm.REPO / "build" / "stage")).resolve()
+SEAMS = pathlib.Path(os.environ.get("SEAM_DIR", STAGE.parent / "tests" / "seams")).resolve()
+
+
+@pytest.mark.parametrize("words", [("test_faults.py", "-k", "cgroup or without_a_fault"),
+                                   ("test_ablation.py",)], ids=lambda words: words[0])
+def test_it_passes_with_cgroup_v2(boot, words):
+    pytest_here = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    outcome = boot([*pytest_here, *words], kernel="6.12", cwd=str(vm.REPO / "tests" / "seams"),
+                   env=[f"SEAM_DIR={SEAMS}"], share=[str(SEAMS)], memory_mib=2048, timeout_s=600)
+    assert outcome.status == 0, outcome.stdout.decode(errors="replace")[-6000:]
