@@ -97,10 +97,8 @@ REFUSED = [
         says="No space left", mend="user.max_user_namespaces"),
     Row("user namespaces for root", "user-cgroup", layer="user", outcome=ERROR,
         says="not permitted", mend="kernel.unprivileged_userns_clone=1"),
-    Row("no landlock", "root", layer="landlock", outcome=ERROR,
-        says="not supported", mend="add landlock to lsm="),
-    Row("no landlock", "user-cgroup", layer="landlock", outcome=ERROR,
-        says="not supported", mend="add landlock to lsm="),
+    Row("no landlock", "root", layer="landlock", says="this kernel has none", mend="lsm="),
+    Row("no landlock", "user-cgroup", layer="landlock", says="this kernel has none", mend="lsm="),
     Row("yama 3", "root", layer="init", outcome=ERROR, says="not permitted", mend="ptrace_scope"),
     Row("yama 3", "user-cgroup", layer="init", outcome=ERROR,
         says="not permitted", mend="ptrace_scope"),
@@ -127,8 +125,8 @@ REFUSED = [
         says="not implemented", mend="Linux 5.15"),
     Row("6.1", "root", deny="timerfd_create=ENOSYS", layer="deadline", outcome=ERROR,
         says="not implemented", mend="Linux 5.15"),
-    Row("6.1", "root", deny="landlock_create_ruleset=ENOSYS", layer="landlock", outcome=ERROR,
-        says="not implemented"),
+    Row("6.1", "root", deny="landlock_create_ruleset=ENOSYS", layer="landlock",
+        says="this kernel has none"),
     Row("6.1", "root", deny="seccomp=ENOSYS", layer="seccomp", outcome=ERROR,
         says="not implemented"),
     *[Row("6.1", "root", deny=f"{call}=EPERM", layer=layer, outcome=ERROR, says="not permitted")
@@ -232,3 +230,35 @@ def test_the_landlock_row_shows_the_abi(boot, machines, kernel, abi):
     result = result_of(machines.answer(boot, kernel, Row(kernel, "root")))
     (note,) = [layer["note"] for layer in result["layers"] if layer["name"] == "landlock"]
     assert re.search(rf"\bABI {abi}\b", note)
+
+
+def plain(rows):
+    """Machine and who, where nothing is refused by a filter or accepted."""
+    return [row for row in rows if not row.deny and not row.accept]
+
+
+@pytest.mark.parametrize("row", plain(WORKS), ids=Row.name)
+def test_doctor_proves_every_layer(boot, machines, row):
+    answer = machines.answer(boot, row.machine, (row.machine, row.who))
+    report = result_of(answer)
+    assert (answer["status"], report["proven"]) == (0, True), answer
+    states = {layer["name"]: layer["state"] for layer in report["layers"]}
+    assert states.pop("monitor") == "not_needed"
+    assert set(states.values()) == {"proven"}
+    assert answer["left"] == {}
+
+
+@pytest.mark.parametrize("row", plain(REFUSED), ids=Row.name)
+def test_doctor_finds_the_layer_and_says_what_to_do(boot, machines, row):
+    answer = machines.answer(boot, row.machine, (row.machine, row.who))
+    report = result_of(answer)
+    assert (answer["status"], report["proven"]) == (1, False), answer
+    layers = {layer["name"]: layer for layer in report["layers"]}
+    assert layers[row.layer]["state"] == "failed"
+    assert all(mend["where"] and mend["do"] for mend in layers[row.layer]["mend"])
+    assert layers[row.layer]["mend"], layers[row.layer]
+    if row.layer in ("cgroup", "landlock"):
+        # The others can still be proven, and are.
+        states = {layer["state"] for name, layer in layers.items() if name != row.layer}
+        assert states <= {"proven", "not_needed"}
+    assert answer["left"] == {}

@@ -201,8 +201,10 @@ def start_virtiofsd(run_dir, job, log):
 def qemu_command(job, kernel_dir, initrd, fs_sock, fds):
     cmdline = f"console=ttyS0 quiet panic=-1 printk.time=1 tsc=unstable {job.cmdline}"
     command = ["qemu-system-x86_64", "-machine", "q35,sata=off,usb=off,vmport=off"]
-    # 5-level page tables make every emulated page walk longer.
-    command += ["-accel", "tcg,tb-size=256", "-cpu", "max,la57=off", "-smp", str(job.cpus)]
+    # One thread for all CPUs: with one each, patched kernel code (static keys) is run stale and
+    # the kernel panics. 5-level page tables make every emulated page walk longer.
+    command += ["-accel", "tcg,thread=single,tb-size=256", "-cpu", "max,la57=off"]
+    command += ["-smp", str(job.cpus)]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     command += ["-m", str(job.memory_mib), "-object"]
     command += [f"memory-backend-memfd,id=mem,size={job.memory_mib}M,share=on"]
