@@ -453,7 +453,8 @@ static void do_segv(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	*(volatile int *)8 = 1;
+	static volatile uintptr_t nowhere = 8; /* a constant would be seen through */
+	*(volatile int *)nowhere = 1;
 }
 
 static void do_stubborn(int argc, char **argv)
