@@ -32,11 +32,13 @@ NODE_KINDS = {"make a directory", "make a file", "make a link", "bind a director
 
 def is_v1(step):
     """Cgroups of version 1 are joined while init works, one of version 2 is where it is born."""
-    return (step["layer"], step["hook"]) == ("cgroup", "join")
+    return step["layer"] == "cgroup" and step["hook"] in ("join", "child")
 
 
 def is_v2(step):
-    return (step["layer"], step["hook"]) == ("cgroup", "prepare")
+    """Not the making of one: where v1 has a v2 beside it, that is made too."""
+    made_on_both = HYBRID and step["what"] == "make a cgroup (v2)"
+    return (step["layer"], step["hook"]) == ("cgroup", "prepare") and not made_on_both
 
 
 def unreached(step, mode):
@@ -51,8 +53,6 @@ def unreached(step, mode):
         return "this host has cgroup v2"
     if is_v2(step) and not V2:
         return "this host has cgroup v1"
-    if what == "make a cgroup (v2 beside v1)" and not HYBRID:
-        return "this host has no v2 beside v1"
     if what == BIND and uid != 0:
         return "an ordinary user's rights are init's too"
     if what == "write setgroups" and uid == 0:
