@@ -26,6 +26,7 @@
 
 #define NAME_PREFIX   "belljar-"
 #define TASKS_OF_INIT 1
+#define TCP_SHARE     8 /* of the run's memory, besides it */
 
 /* Writes a number and reads it back: a kernel may round, or not have the file. */
 static int set_number(int dir, const char *name, uint64_t value, uint64_t slack)
@@ -48,6 +49,17 @@ static bool host_has_swap(void)
 		return true;
 	const char *second = strchr(text, '\n');
 	return second && second[1] != '\0';
+}
+
+/*
+ * Buffers of TCP are no part of what v1 calls memory; without a limit of their own the run's
+ * loopback takes them from all of the host. A kernel without this file has no such buffers there.
+ */
+static int limit_tcp(int dir, uint64_t memory)
+{
+	if (set_number(dir, "memory.kmem.tcp.limit_in_bytes", memory / TCP_SHARE, 4095) == 0)
+		return 0;
+	return errno == ENOENT ? 0 : -1;
 }
 
 /* Without swap accounting a limit on memory means little, unless there is no swap. */
@@ -134,6 +146,8 @@ static int limit_v1(struct launch *launch, struct fault *fault)
 		    0 ||
 	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "set memory.memsw.limit_in_bytes",
 		 no_swap(dir[V1_MEMORY], "memory.memsw.limit_in_bytes", plan->memory_bytes)) < 0 ||
+	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "set memory.kmem.tcp.limit_in_bytes",
+		 limit_tcp(dir[V1_MEMORY], plan->memory_bytes)) < 0 ||
 	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "set pids.max (v1)",
 		 set_number(dir[V1_PIDS], "pids.max", plan->pids + TASKS_OF_INIT, 0)) < 0 ||
 	    /* The quota is checked against the period that is in force. */
@@ -222,16 +236,22 @@ int cgroup_verify(struct launch *launch, const struct posture *posture, struct f
 	return 0;
 }
 
-/* Kills what is left in a dead launcher's cgroup and removes it everywhere, the locked one last. */
+/*
+ * Kills what is left in a dead launcher's cgroup and removes it everywhere. The locked one goes
+ * last, and only after the others: it is what a sweep finds them by.
+ */
 static void sweep_one(const struct launch *launch, int primary, int dir, const char *name)
 {
+	bool alone = true;
 	(void)write_at(dir, "cgroup.kill", "1");
 	for (int i = 0; i < CG_COUNT; i++) {
-		if (i != primary && launch->cgroup_parent[i] >= 0)
-			(void)unlinkat(launch->cgroup_parent[i], name, AT_REMOVEDIR);
+		if (i != primary && launch->cgroup_parent[i] >= 0 &&
+		    unlinkat(launch->cgroup_parent[i], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			alone = false;
 	}
 	/* One that something still dies in goes at the next sweep. */
-	(void)unlinkat(launch->cgroup_parent[primary], name, AT_REMOVEDIR);
+	if (alone)
+		(void)unlinkat(launch->cgroup_parent[primary], name, AT_REMOVEDIR);
 }
 
 void cgroup_sweep(const struct launch *launch)

@@ -3,6 +3,8 @@
 #ifndef LAYERS_POSTURE_H
 #define LAYERS_POSTURE_H
 
+#include "layers/plan.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -24,13 +26,14 @@ struct posture {
 	uint32_t cpus;				  /* CPUs it may run on */
 	uint32_t ns_pid;			  /* pid inside */
 	uint32_t session, tty;			  /* as seen here; tty 0: none */
+	int priority;				  /* the kernel's: 20 is the usual one */
 	uint64_t ns[NS_COUNT], ns_host[NS_COUNT]; /* inode numbers: the program's, the launcher's */
 	uint64_t fds;	    /* bit n: descriptor n is open; bit 63: one of 63 or more is */
 	bool fds_are_pipes; /* 0, 1 and 2 are */
 	struct rlimit64 limit[RLIM_NLIMITS];
 	char cgroup[4096]; /* /proc/PID/cgroup */
 	char *mounts;	   /* /proc/PID/mountinfo; cut into pieces by its reader */
-	char environment[131072];
+	char environment[PLAN_ENV_BYTES];
 	uint32_t environment_size;
 };
 

@@ -30,6 +30,7 @@ static const struct {
 	{RLIMIT_CORE,
 	 ZERO}, /* a piped core_pattern ignores it: init's namespace has no core either */
 	{RLIMIT_RTPRIO, ZERO},
+	{RLIMIT_NICE, ZERO},
 	{RLIMIT_MSGQUEUE, ZERO},
 };
 
@@ -85,6 +86,9 @@ int rlimit_verify(struct launch *launch, const struct posture *posture, struct f
 			 got->rlim_cur == most && got->rlim_max == most) < 0)
 			return -1;
 	}
+	/* 20 and the nice value; below 0 for the real-time classes. */
+	if (MUST(fault, LAYER_RLIMIT, "no scheduling above the usual", posture->priority >= 20) < 0)
+		return -1;
 	return MUST(fault, LAYER_RLIMIT, "no more CPUs than the run's share",
 		    posture->cpus <= launch->plan->cpus_seen) < 0
 		       ? -1

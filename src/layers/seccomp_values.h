@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/fs.h>
+#include <linux/ioprio.h>
 #include <linux/memfd.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
@@ -22,6 +23,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* Every namespace flag. clone(2) reads 0x80, CLONE_NEWTIME, as part of the exit signal. */

@@ -103,14 +103,29 @@ static void count_what_is_left(struct run *run)
 	report->left_mounts = mounts_left(run);
 }
 
+/*
+ * Memory in files that no process maps counts for no process, so the OOM killer may find init the
+ * largest of them. What ended the run then is its memory all the same.
+ */
+static void judge_silence(struct report *report)
+{
+	if (report->phase != PHASE_STARTED || report->end != END_FAULT ||
+	    report->fault.layer != LAYER_INIT || report->oom_kills == 0)
+		return;
+	report->end = END_MEMORY;
+	report->fault = (struct fault){0};
+}
+
 void end_run(struct run *run)
 {
 	struct report *report = run->report;
 	run_stage(run, STAGE_END, clock_ns());
 	kill_all(run);
+	guard_end(run);
 	run_stage(run, STAGE_DEAD, clock_ns());
 	supervise_drain(run);
 	take_facts(run);
+	judge_silence(report);
 	look_at_disks(run);
 	count_what_is_left(run);
 	/* The workspace outlives the run in this descriptor alone; the caller collects from it. */

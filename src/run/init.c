@@ -233,7 +233,7 @@ CHILD_CODE static int open_private(const struct run *run, int fds[READY_COUNT])
 }
 
 /* Only what init needs from here on; the launcher's own descriptors are not for its eyes. */
-CHILD_CODE static int keep_only(const int *keep, size_t count)
+CHILD_CODE int keep_only(const int *keep, size_t count)
 {
 	for (int from = 0;;) {
 		int next = -1; /* the lowest kept one that is not behind us */

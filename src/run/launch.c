@@ -245,8 +245,15 @@ static int wait_ready(struct run *run, struct fault *fault)
 static int seize(struct run *run, struct fault *fault)
 {
 	long options = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+	char name[48];
 	if (run->launch.program <= 1)
 		return broken(fault, LAYER_PID, "learn the program's pid", ESRCH);
+	/*
+	 * It set this itself. Written once more by whoever has CAP_SYS_RESOURCE on the host, it is
+	 * also the least that the program may set; nobody else can bring that about.
+	 */
+	(void)snprintf(name, sizeof(name), "%d/oom_score_adj", run->launch.program);
+	(void)write_at(run->launch.proc_fd, name, run->oom_adjust);
 	return STEP(fault, LAYER_INIT, HOOK_PARENT, "seize the program's process",
 		    ptrace(PTRACE_SEIZE, run->launch.program, NULL, options)) < 0
 		       ? -1
@@ -268,6 +275,16 @@ static int one_stop(struct run *run, int status, struct fault *fault)
 		       : 0;
 }
 
+/* A header that the kernel took, and segments that it then could not map. */
+static int bad_image(struct run *run, struct fault *fault)
+{
+	struct step step = {LAYER_COUNT, HOOK_NONE, "start the program"};
+	(void)step_failed(fault, &step, ENOEXEC);
+	fault->code = BJ_EXEC;
+	run->report->end = END_EXEC;
+	return -1;
+}
+
 static int wait_exec_stop(struct run *run, struct fault *fault)
 {
 	struct child_message message;
@@ -281,6 +298,9 @@ static int wait_exec_stop(struct run *run, struct fault *fault)
 			got = one_stop(run, status, fault);
 		if (got)
 			return got < 0 ? -1 : 0;
+		/* The kernel's answer once the old memory is gone, when execve can fail no more. */
+		if (pid > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
+			return bad_image(run, fault);
 		if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status))) {
 			/* Its last word is a fault; any other is one too. */
 			(void)expect_program(run, MESSAGE_NONE, &message, NULL, fault);
@@ -333,7 +353,8 @@ static int set_up(struct run *run, struct fault *fault)
 	    run_hooks(run, HOOK_JOIN, fault) < 0 || let_go(run, run->init_socket, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_MAPPED, clock_ns());
-	if (wait_ready(run, fault) < 0 || seize(run, fault) < 0)
+	/* While init works, so that it costs no time. */
+	if (guard_start(run, fault) < 0 || wait_ready(run, fault) < 0 || seize(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_READY, clock_ns());
 	if (let_go(run, run->program_socket, fault) < 0 || wait_exec_stop(run, fault) < 0)

@@ -31,6 +31,9 @@ struct run {
 	int program_socket; /* to the program's process, and its end */
 	int program_socket_end;
 	int signals; /* signalfd: SIGCHLD */
+
+	pid_t guard;	  /* or 0 */
+	int guard_socket; /* its end is the guard's */
 };
 
 /* Builds the sandbox, runs the program to its end, cleans, and fills the report. */
@@ -38,6 +41,14 @@ void launch_run(struct run *run);
 
 /* pid 1 inside; does not return. Between clone and exec. */
 __attribute__((noreturn)) void init_main(struct run *run);
+
+/* Closes every descriptor but these, of which -1 is none. Between clone and exec. */
+int keep_only(const int *keep, size_t count);
+
+/* A process that ends the run at its deadline, or with its caller, should the launcher be held up.
+ */
+int guard_start(struct run *run, struct fault *fault);
+void guard_end(struct run *run);
 
 /* Reads and compares everything that is in force; at the program's exec stop. */
 int receipt_take(struct run *run, struct fault *fault);

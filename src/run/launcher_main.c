@@ -11,11 +11,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ioprio.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,12 +31,33 @@ extern char **environ;
 
 static struct run run;
 
+/*
+ * How the caller is scheduled is not meant for the program, which inherits it: no quota of a cgroup
+ * holds a real-time class. What is humbler than usual stays. Nor is a personality, which exec
+ * keeps.
+ */
+static int be_ordinary(void)
+{
+	static const struct sched_param none = {0};
+	int class = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+	bool humble = class == SCHED_OTHER || class == SCHED_BATCH || class == SCHED_IDLE;
+	if (!humble && sched_setscheduler(0, SCHED_OTHER, &none) < 0)
+		return -1;
+	if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+		return -1;
+	long io = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+	if (io >= 0 && IOPRIO_PRIO_CLASS((unsigned long)io) == IOPRIO_CLASS_RT &&
+	    syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, 0) < 0)
+		return -1;
+	return personality(0) < 0 ? -1 : 0;
+}
+
 /* Before anything is received: nothing inherited but the socket, known signals and umask. */
 static int start_clean(void)
 {
 	sigset_t all;
 	(void)sigfillset(&all);
-	if (environ[0] || sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+	if (environ[0] || sigprocmask(SIG_SETMASK, &all, NULL) < 0 || be_ordinary() < 0)
 		return -1;
 	/* posix_spawn reset the actions; SIGCHLD must be, or waiting fails. */
 	struct sigaction action = {.sa_handler = SIG_DFL};

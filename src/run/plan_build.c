@@ -43,7 +43,7 @@ static int add_environment(struct builder *b, const char *const *named, const ch
 			   struct bj_error *err)
 {
 	const char *all[PLAN_ENV_MAX], *kept[PLAN_ENV_MAX];
-	size_t count = 0, kept_count = 0;
+	size_t count = 0, kept_count = 0, bytes = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(environment); i++)
 		all[count++] = environment[i];
 	for (size_t i = 0; named && named[i]; i++) {
@@ -53,11 +53,17 @@ static int add_environment(struct builder *b, const char *const *named, const ch
 	}
 	*ret_path = PATH_INSIDE;
 	for (size_t i = 0; i < count; i++) {
-		if (!named_later(all, i, count))
+		if (!named_later(all, i, count)) {
+			bytes += strlen(all[i]) + 1;
 			kept[kept_count++] = all[i];
+		}
 		if (strncmp(all[i], "PATH=", 5) == 0)
 			*ret_path = all[i] + 5;
 	}
+	/* The receipt reads it back whole. */
+	if (bytes >= PLAN_ENV_BYTES)
+		return fail(err, BJ_INVALID, "--env: the environment has %zu bytes, more than %d",
+			    bytes, PLAN_ENV_BYTES - 1);
 	struct plan_span env = builder_strings(b, kept, kept_count);
 	builder_plan(b)->env = env;
 	return 0;
@@ -103,12 +109,15 @@ static int add_execs(struct builder *b, const char *program, const char *cwd, co
 	return 0;
 }
 
-/* A limit of ours above the caller's own hard one cannot be set; lower is stricter, and stands. */
+/*
+ * A limit of ours above the caller's own hard one cannot be set; lower is stricter, and stands. Of
+ * most limits 0 is none that anything runs under; programs do run without locked memory.
+ */
 static uint64_t limited(int resource, uint64_t want)
 {
 	struct rlimit64 mine;
 	if (getrlimit64(resource, &mine) < 0 || mine.rlim_max == RLIM64_INFINITY ||
-	    mine.rlim_max > want || mine.rlim_max == 0)
+	    mine.rlim_max > want || (mine.rlim_max == 0 && resource != RLIMIT_MEMLOCK))
 		return want;
 	return mine.rlim_max;
 }

@@ -157,7 +157,7 @@ static int read_status(int dir)
 	return 0;
 }
 
-/* Fields 6 and 7 of stat, counted from the last ")": a name may hold anything. */
+/* Fields 6, 7 and 18 of stat, counted from the last ")": a name may hold anything. */
 static int read_session(int dir)
 {
 	char text[1024];
@@ -166,7 +166,9 @@ static int read_session(int dir)
 		return -1;
 	const char *after = strrchr(text, ')');
 	errno = EBADMSG;
-	if (!after || sscanf(after, ") %*c %*d %*d %u %d", &posture.session, &tty) != 2)
+	if (!after ||
+	    sscanf(after, ") %*c %*d %*d %u %d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %d",
+		   &posture.session, &tty, &posture.priority) != 3)
 		return -1;
 	posture.tty = (uint32_t)tty;
 	return 0;

@@ -156,8 +156,8 @@ static void give_input(struct run *run)
 	input.at += (size_t)n;
 }
 
-/* The one word that init still has to say; its silence means that it is gone. */
-static void hear_init(struct run *run)
+/* The one word that init still has to say; its silence means that it is gone: false. */
+static bool hear_init(struct run *run)
 {
 	struct child_message message;
 	ssize_t n = recv_packet(run->init_socket, &message, sizeof(message), NULL, NULL, NULL);
@@ -165,14 +165,14 @@ static void hear_init(struct run *run)
 		run->report->wait_status = message.status;
 		run->report->has_status = 1;
 		end_with(run, END_STATUS);
-		return;
+		return true;
 	}
 	static const struct step gone = {LAYER_INIT, HOOK_WATCH, "init lives as long as the run"};
 	if (n == (ssize_t)sizeof(message) && message.kind == MESSAGE_FAULT)
 		run->report->fault = message.fault;
 	else
 		(void)step_failed(&run->report->fault, &gone, n < 0 ? errno : EPIPE);
-	end_with(run, END_FAULT);
+	return false;
 }
 
 /*
@@ -194,6 +194,22 @@ static uint64_t check_cpu(struct run *run, uint64_t used_ns, uint64_t now)
 	return now + (rest > NS_PER_MS ? rest : NS_PER_MS);
 }
 
+/*
+ * What ends without being waited for takes its CPU time out of the sum; it was used all the same.
+ * Two looks must agree on that: between the look at a parent and the one at its child, the child's
+ * may pass from one to the other.
+ */
+static uint64_t used_so_far(uint64_t sum_ns)
+{
+	static uint64_t before_ns, most_ns, gone_ns;
+	uint64_t higher_ns = sum_ns > before_ns ? sum_ns : before_ns;
+	if (higher_ns < most_ns)
+		gone_ns += most_ns - higher_ns;
+	most_ns = higher_ns;
+	before_ns = sum_ns;
+	return gone_ns + higher_ns;
+}
+
 static uint64_t monitor(struct run *run, uint64_t now)
 {
 	struct report *report = run->report;
@@ -201,6 +217,7 @@ static uint64_t monitor(struct run *run, uint64_t now)
 	struct usage usage;
 	if (monitor_poll(&run->launch, run->private_fd, &usage) < 0)
 		return now + MONITOR_NS;
+	usage.cpu_ns = used_so_far(usage.cpu_ns);
 	report->usage_by = 2;
 	if (usage.memory_bytes > report->memory_peak)
 		report->memory_peak = usage.memory_bytes;
@@ -246,12 +263,14 @@ static void set_polled(const struct run *run, struct pollfd polled[POLL_COUNT])
 static void serve(struct run *run, const struct pollfd polled[POLL_COUNT])
 {
 	/* An end that came by itself counts before one that Belljar would bring about. */
-	if (polled[POLL_INIT].revents)
-		hear_init(run);
+	bool silent = polled[POLL_INIT].revents && !hear_init(run);
 	if (polled[POLL_DEADLINE].revents)
 		end_with(run, END_TIME);
 	if (polled[POLL_CONTROL].revents)
 		end_with(run, END_CANCEL);
+	/* Last: at the deadline, and when the caller ends it, init may be gone by the guard. */
+	if (silent)
+		end_with(run, END_FAULT);
 	for (int i = 0; i < 2; i++) {
 		if (polled[POLL_STREAM + i].revents)
 			flush(run, i);

@@ -342,8 +342,8 @@ def inits(of):
 
 
 def launchers(of):
-    """Launcher processes below `of`, init (which has the launcher's image) left out."""
-    below = descendants(of)
+    """Launcher processes below `of`; init and the guard, which have its image, left out."""
+    below = {pid for pid in descendants(of) if read(f"/proc/{pid}/comm") != b"belljar-guard\n"}
     return {pid for pid in below
             if b"belljar-launch" in (cmdline(pid) + read(f"/proc/{pid}/comm"))} - inits(of)
 
