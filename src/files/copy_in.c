@@ -172,7 +172,7 @@ CHILD_CODE static int unpack(int workspace_fd, char *path, size_t size, struct s
 		struct pack_entry entry;
 		if (take(from, &entry, sizeof(entry)) < 0)
 			return -1;
-		if (entry.path_size > FILES_NAME_MAX - 1 - size)
+		if (size + 1 + entry.path_size > FILES_NAME_MAX)
 			return refuse(ENAMETOOLONG);
 		path[size] = '/';
 		if (take(from, path + size + 1, entry.path_size) < 0)

@@ -23,7 +23,7 @@ static int bad(struct fault *fault, const char *what)
 	return -1;
 }
 
-/* A non-empty string that ends inside the plan; 0 is allowed where `optional`. */
+/* A string that ends inside the plan; 0 is allowed where `optional`. */
 static bool string_ok(const struct plan *plan, uint32_t offset, bool optional)
 {
 	if (offset == 0)

@@ -69,6 +69,9 @@ static void other_names_are_refused_with_a_reason(void **state)
 	assert_non_null(strstr(files_name_check(name, FILES_NAME_MAX + 1), "4095"));
 }
 
+#define LONG_NAME                                                                                  \
+	"a-name-that-is-long-enough-to-reach-well-beyond-the-end-of-any-buffer-that-holds-a-path"
+
 /* ---- in ---------------------------------------------------------------------------------- */
 
 static int copy_in(struct world *w, const char *host_path, const char *name, struct fault *fault)
@@ -126,6 +129,26 @@ static void a_second_input_of_one_name_is_an_error(void **state)
 	assert_true(has_text(w->ws, "x", "one"));
 	assert_int_equal(copy_in(w, "two", "x/y", &fault), -1);
 	assert_fault(&fault, ENOTDIR);
+}
+
+/* The directory's own name fits to the byte; what is in it has no place any more. */
+static void a_directory_with_the_longest_name_has_no_room_for_files(void **state)
+{
+	struct world *w = *state;
+	struct fault fault;
+	char name[FILES_NAME_MAX + 1];
+	assert_int_equal(mkdir("p", 0755), 0);
+	memset(name, 'x', sizeof(name));
+	for (size_t i = FILES_PART_MAX; i < FILES_NAME_MAX; i += FILES_PART_MAX + 1)
+		name[i] = '/';
+	name[FILES_NAME_MAX] = '\0';
+	assert_int_equal(copy_in(w, "p", name, &fault), 0);
+	put_text(AT_FDCWD, "p/" LONG_NAME, "x", 0644);
+	for (size_t cut = 0; cut < 3; cut++) {
+		name[FILES_NAME_MAX - cut] = '\0';
+		assert_int_equal(copy_in(w, "p", name, &fault), -1);
+		assert_fault(&fault, ENAMETOOLONG);
+	}
 }
 
 static void copying_in_judges_the_name_itself(void **state)
@@ -328,6 +351,7 @@ static int group(void)
 		cmocka_unit_test(other_names_are_refused_with_a_reason),
 		T(a_file_is_copied_in_with_its_directories),
 		T(a_second_input_of_one_name_is_an_error),
+		T(a_directory_with_the_longest_name_has_no_room_for_files),
 		T(copying_in_judges_the_name_itself),
 		T(a_directory_is_copied_in_whole),
 		T(what_is_no_file_of_the_host_is_named),
