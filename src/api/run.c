@@ -11,6 +11,7 @@
 #include "files/files.h"
 #include "run/launcher.h"
 #include "run/plan_build.h"
+#include "run/report_check.h"
 #include "run/result.h"
 
 #include <errno.h>
@@ -125,6 +126,14 @@ static int add_input(struct run_state *run, int fd, const char *name, uint32_t m
 	if (run->input_count == INPUTS_MAX) {
 		(void)close(fd);
 		return fail(err, BJ_INVALID, "more than %d files to copy in", INPUTS_MAX);
+	}
+	for (size_t i = 0; i < run->input_count; i++) {
+		char quoted[TEXT_PATH_SIZE];
+		if (strcmp(run->planned[i].name, name) != 0)
+			continue;
+		(void)close(fd);
+		return fail(err, BJ_INVALID, "--in: two inputs are to have the name %s",
+			    text_quote(quoted, sizeof(quoted), name));
 	}
 	run->inputs[run->input_count] = fd;
 	run->planned[run->input_count] = (struct plan_input){.name = name, .mode = mode};
@@ -281,6 +290,10 @@ static void collect(struct run_state *run)
 		    run->files_error.code == BJ_OK)
 			run->files_error = err;
 	}
+	/* A run that came to nothing says so itself; here no descriptor was free for it. */
+	if (req->out_count && run->launcher.workspace < 0 && report_started(run->launcher.report))
+		(void)fail(&run->files_error, BJ_INTERNAL,
+			   "nothing was copied out: the workspace did not reach the caller");
 }
 
 static int make_result(struct run_state *run, const struct bj_error *why, bool cancelled,

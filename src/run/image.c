@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "files/beneath.h"
 #include "run/synth.h"
 
 #include <errno.h>
@@ -73,12 +74,24 @@ static void file_node(struct builder *b, const char *path, const char *text)
 	builder_node(b, NODE_FILE, path, 0444)->data = data;
 }
 
-/* Binds what `path` of the host is now; a target of the same kind is made first. 1: not there. */
+/*
+ * What `host` is, links not followed. The caller's own was resolved when it was asked for, and the
+ * ceiling judged that: a link on the way now leads elsewhere, and is ELOOP.
+ */
+static int look_at(const char *host, uint32_t mode, struct stat *ret)
+{
+	if (!(mode & NODE_AS_CALLER))
+		return lstat(host, ret);
+	auto_close int fd = open_beneath(AT_FDCWD, host, OPEN_LOOK, 0, RESOLVE_NO_SYMLINKS);
+	return fd < 0 ? -1 : fstat(fd, ret);
+}
+
+/* Binds what `host` is now; a target of the same kind is made first. 1: not there. */
 static int bind_node(struct builder *b, const char *host, const char *target, uint32_t mode)
 {
 	struct stat st;
 	auto_free char *real = NULL;
-	if (lstat(host, &st) < 0)
+	if (look_at(host, mode, &st) < 0)
 		return errno == ENOENT ? 1 : -1;
 	/* The launcher follows no link in the last component. */
 	if (S_ISLNK(st.st_mode)) {
@@ -206,20 +219,46 @@ static int add_proc(struct builder *b, const struct policy *policy, struct bj_er
 	return 0;
 }
 
-/* The directories above a bind's target, where the tree does not have them yet. */
-static void add_parents(struct builder *b, const char *path)
+static const struct plan_node *node_at(const struct builder *b, const char *path)
+{
+	for (uint32_t i = 0; !b->failed && i < b->node_count; i++) {
+		if (strcmp(b->data + b->nodes[i].target, path) == 0)
+			return &b->nodes[i];
+	}
+	return NULL;
+}
+
+/*
+ * The directories above a bind's target, where the tree does not have them yet. Not through a link
+ * of the tree: until the root is changed, its text means a place of the host.
+ */
+static int add_parents(struct builder *b, const char *path)
 {
 	char dir[PLAN_PATH_MAX];
 	(void)snprintf(dir, sizeof(dir), "%s", path);
 	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		bool there = false;
 		*slash = '\0';
-		for (uint32_t i = 0; !there && !b->failed && i < b->node_count; i++)
-			there = strcmp(b->data + b->nodes[i].target, dir) == 0;
-		if (!there)
+		const struct plan_node *node = node_at(b, dir);
+		if (node && node->kind == NODE_LINK)
+			return -1;
+		if (!node)
 			(void)builder_node(b, NODE_DIR, dir, 0755);
 		*slash = '/';
 	}
+	return 0;
+}
+
+static int add_bind(struct builder *b, const struct image_bind *bind, struct bj_error *err)
+{
+	char host[TEXT_PATH_SIZE], path[TEXT_PATH_SIZE];
+	(void)text_quote(host, sizeof(host), bind->host);
+	(void)text_quote(path, sizeof(path), bind->path);
+	if (node_at(b, bind->path) || add_parents(b, bind->path) < 0)
+		return fail(err, BJ_INVALID, "--ro %s: %s is in the image already, or another's",
+			    host, path);
+	if (bind_node(b, bind->host, bind->path, NODE_AS_CALLER) != 0)
+		return fail_errno(err, BJ_INVALID, "--ro %s", host);
+	return 0;
 }
 
 int image_host(struct builder *b, const struct policy *policy, const struct image_bind *binds,
@@ -245,11 +284,8 @@ int image_host(struct builder *b, const struct policy *policy, const struct imag
 	if (add_proc(b, policy, err) < 0)
 		return -1;
 	for (size_t i = 0; i < bind_count; i++) {
-		char quoted[TEXT_PATH_SIZE];
-		add_parents(b, binds[i].path);
-		if (bind_node(b, binds[i].host, binds[i].path, NODE_AS_CALLER) != 0)
-			return fail_errno(err, BJ_INVALID, "--ro %s",
-					  text_quote(quoted, sizeof(quoted), binds[i].host));
+		if (add_bind(b, &binds[i], err) < 0)
+			return -1;
 	}
 	return 0;
 }

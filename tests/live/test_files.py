@@ -247,6 +247,27 @@ def test_an_input_that_is_larger_than_the_workspace_is_refused(bell):
     assert (status, out) == (125, b"") and b"workspace" in err, err
 
 
+@pytest.mark.parametrize("words", [["--in", "{f}:x", "--in", "{f}:x"], ["--in", "{d}:x", "--in", "{f}:x"],
+                                   ["--in", "{d}:x", "--in", "{d}:x"]])
+def test_two_inputs_of_one_name_are_a_wrong_request(bell, words):
+    names = {"f": bell.file("f", "x"), "d": bell.dir("d")}
+    got = bell.run(*[word.format(**names) for word in words], "--", "/bin/echo", "ran")
+    assert (got.outcome, got.status, got.out) == ("refused", 125, ""), got
+    assert "--in" in got.json["error"]["message"] and got.json["retry"] == "change", got
+
+
+def test_an_output_is_delivered_or_said_to_be_missing(bell):
+    """However few descriptors the caller may have open."""
+    ends = set()
+    for most in range(5, 40):
+        path = bell.place / f"out{most}"
+        status, _, err = bell.raw("--out", f"a:{path}", "--", "/bin/sh", "-c", "echo x > a",
+                                  before=["prlimit", f"--nofile={most}:1024", "--"])
+        assert path.exists() or err, (most, status)
+        ends.add(path.exists())
+    assert ends == {True, False}
+
+
 @attack("L14")
 def test_what_is_delivered_is_what_was_hashed(bell):
     out = bell.place / "racing"
@@ -309,6 +330,28 @@ def test_a_read_only_directory_is_beneath_the_prefix_by_whole_names(bell, canary
                                 before=with_ceiling(bell, {"ro_prefixes": [str(allowed)]}))
     assert status == 125 and token.encode() not in out, (status, out, err)
     assert err.count(b"\n") == 1
+
+
+@needs_root
+@pytest.mark.parametrize("target", ["/var/tmp/belljar-ro", "/var", "/run", "twice"])
+def test_a_read_only_directory_has_a_place_of_its_own(bell, target):
+    data = bell.dir("shared")
+    words = ["--ro", f"{data}:{target}"] if target != "twice" else ["--ro", f"{data}:/x"] * 2
+    before = with_ceiling(bell, {"ro_prefixes": [str(data)]})
+    got = bell.run(*words, "--", "/bin/echo", "ran", before=before)
+    assert (got.outcome, got.status, got.out) == ("refused", 125, ""), got
+    assert "--ro" in got.json["error"]["message"], got
+    assert not os.path.lexists("/tmp/belljar-ro"), "made on the host"
+    free = bell.run("--ro", f"{data}:/var/lib/x", "--", "/bin/ls", "/var/lib", before=before)
+    assert free.out == "x\n", free
+
+
+@needs_root
+def test_a_prefix_is_shown_without_its_escapes(bell):
+    before = with_ceiling(bell, {"ro_prefixes": ["/x\x1b[2J"]})
+    shown = subprocess.run([*map(str, before), harness.BELLJAR, "policy", "show"],
+                           capture_output=True, check=True)
+    assert b"/x\\x1b[2J" in shown.stdout and b"\x1b" not in shown.stdout, shown.stdout
 
 
 @needs_root
