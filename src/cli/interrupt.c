@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/run.h"
 
+#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ int interrupt_init(struct interrupt *interrupt, struct bj_error *err)
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!is_ignored(signals[i]))
 			(void)sigaddset(&set, signals[i]);
-	if (sigprocmask(SIG_BLOCK, &set, &interrupt->old) < 0)
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return fail_errno(err, BJ_INTERNAL, "block signals");
 	interrupt->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (interrupt->fd < 0)

@@ -27,8 +27,11 @@ static const char *value_text(const struct policy *policy, enum field_id id, cha
 	}
 	size_t used = 0;
 	(void)snprintf(text, size, "none");
-	for (char **item = policy->list[id]; item && *item && used < size; item++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", *item);
+	for (char **item = policy->list[id]; item && *item && used < size; item++) {
+		char shown[TEXT_PATH_SIZE];
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 text_escape(shown, sizeof(shown), *item));
+	}
 	return text;
 }
 

@@ -15,9 +15,14 @@ static void print_left_behind(const json_t *root)
 	const json_t *left = json_object_get(root, "left_behind");
 	const char *name = NULL;
 	json_t *value = NULL;
-	(void)fprintf(stderr, "left behind:");
-	json_object_foreach ((json_t *)(uintptr_t)left, name, value)
-		(void)fprintf(stderr, " %s %" JSON_INTEGER_FORMAT, name, json_integer_value(value));
+	(void)fprintf(stderr, "left behind:%s", json_is_object(left) ? "" : " not counted");
+	json_object_foreach ((json_t *)(uintptr_t)left, name, value) {
+		(void)fprintf(stderr, " %s ", name);
+		if (json_is_integer(value))
+			(void)fprintf(stderr, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		else
+			(void)fputs("not counted", stderr);
+	}
 	(void)fputc('\n', stderr);
 }
 

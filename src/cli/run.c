@@ -6,6 +6,7 @@
 #include "cli/say.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 static void cleanup_request(struct bj_request **req)
@@ -66,10 +67,8 @@ static int report(const struct invocation *invocation, const struct bj_result *r
 	int status = status_of(res, pass, sig);
 	if (option_given(invocation, OPT_RECEIPT))
 		receipt_print(res);
-	if (invocation->json) {
-		(void)puts(bj_result_json(res));
-		return say_flush(status);
-	}
+	if (invocation->json)
+		return say_result(res, status);
 	if (invocation->quiet)
 		return status;
 	if (pass->error && pass->error != EPIPE)

@@ -5,8 +5,6 @@
 
 #include "cli/cli.h"
 
-#include <signal.h>
-
 /* Passing the program's output through: pass.c. */
 struct pass {
 	struct {
@@ -25,7 +23,6 @@ int pass_output(void *user, enum bj_stream stream, const void *data, size_t size
 /* SIGINT and SIGTERM as a descriptor: interrupt.c. */
 struct interrupt {
 	int fd;
-	sigset_t old;
 };
 
 int interrupt_init(struct interrupt *interrupt, struct bj_error *err);

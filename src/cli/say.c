@@ -72,6 +72,17 @@ json_t *error_json(const struct bj_error *err)
 			 err->hint);
 }
 
+int say_result(const struct bj_result *res, int status)
+{
+	const char *json = bj_result_json(res);
+	if (!json) {
+		say_line("failed", "out of memory");
+		return STATUS_REFUSED;
+	}
+	(void)puts(json);
+	return say_flush(status);
+}
+
 /* For `run` a whole result, so that whoever reads --json has one kind of object to read. */
 static int say_refused_result(const struct bj_error *why)
 {
@@ -81,9 +92,9 @@ static int say_refused_result(const struct bj_error *why)
 		say_line("failed", err.message);
 		return STATUS_REFUSED;
 	}
-	(void)puts(bj_result_json(res));
+	int status = say_result(res, STATUS_REFUSED);
 	bj_result_free(res);
-	return say_flush(STATUS_REFUSED);
+	return status;
 }
 
 int say_refused(const struct invocation *invocation, const struct bj_error *err)

@@ -23,6 +23,9 @@ void say_line(const char *word, const char *text);
  */
 int say_refused(const struct invocation *invocation, const struct bj_error *err);
 
+/* The result as JSON. Returns `status`, or what a stdout that takes nothing more calls for. */
+int say_result(const struct bj_result *res, int status);
+
 /* {code, layer, message, hint} */
 json_t *error_json(const struct bj_error *err);
 

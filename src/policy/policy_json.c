@@ -225,7 +225,7 @@ static int enter_member(struct decoder *d, const char *key, size_t *ret_key_at,
 	bool same = is_string && (memchr(raw, '\\', length) ||
 				  (length == strlen(key) && memcmp(raw, key, length) == 0));
 	if (!same)
-		return fail(err, BJ_INTERNAL, "%s: lost the place in the file", d->path);
+		return wrong(d, start, key, "the decoder lost its place in the file", err);
 	(void)next(d);
 	*ret_key_at = start;
 	return 0;

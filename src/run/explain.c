@@ -3,6 +3,7 @@
 #include "run/explain.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "run/kept.h"
 
 #include <errno.h>
@@ -299,13 +300,14 @@ void fault_explain_on(const struct fault *fault, const char *program,
 {
 	struct bj_error err = {.code = (enum bj_code)fault->code, .os_error = fault->os};
 	const char *layer = fault->layer < LAYER_COUNT ? layers[fault->layer].name : "";
+	char shown[TEXT_PATH_SIZE];
 	size_t size = 0;
 	if (layer[0])
 		size = (size_t)snprintf(err.message, sizeof(err.message), "layer %s: ", layer);
 	(void)snprintf(err.layer, sizeof(err.layer), "%s", layer);
 	if (fault->code == BJ_EXEC && program && fault->layer == LAYER_COUNT)
 		(void)snprintf(err.message + size, sizeof(err.message) - size,
-			       "cannot run %.200s: %s%s", program,
+			       "cannot run %s: %s%s", text_escape(shown, sizeof(shown), program),
 			       strstr(fault->what, "interpreter") ? "its interpreter: " : "",
 			       reason(fault));
 

@@ -347,8 +347,8 @@ static int add_file(struct languages *languages, const char *path, struct bj_err
 /* "$XDG_CONFIG_HOME/belljar/languages.json", or false where there is no home. */
 static bool user_file(char path[PATH_MAX])
 {
-	const char *config = getenv("XDG_CONFIG_HOME");
-	const char *home = getenv("HOME");
+	const char *config = secure_getenv("XDG_CONFIG_HOME");
+	const char *home = secure_getenv("HOME");
 	int len;
 	if (config && config[0] == '/')
 		len = snprintf(path, PATH_MAX, "%s/belljar/languages.json", config);
