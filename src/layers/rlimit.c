@@ -27,8 +27,7 @@ static const struct {
 	{RLIMIT_NPROC, offsetof(struct plan, nproc)}, /* counted in the run's own user namespace */
 	{RLIMIT_STACK, offsetof(struct plan, stack)},
 	{RLIMIT_MEMLOCK, offsetof(struct plan, memlock)},
-	{RLIMIT_CORE,
-	 ZERO}, /* a piped core_pattern ignores it: init's namespace has no core either */
+	{RLIMIT_CORE, ZERO}, /* not for a core_pattern that is a pipe: see SECURITY.md */
 	{RLIMIT_RTPRIO, ZERO},
 	{RLIMIT_NICE, ZERO},
 	{RLIMIT_MSGQUEUE, ZERO},
