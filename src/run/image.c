@@ -82,7 +82,9 @@ static int look_at(const char *host, uint32_t mode, struct stat *ret)
 {
 	if (!(mode & NODE_AS_CALLER))
 		return lstat(host, ret);
-	auto_close int fd = open_beneath(AT_FDCWD, host, OPEN_LOOK, 0, RESOLVE_NO_SYMLINKS);
+	/* Not O_NOFOLLOW, under which O_PATH opens a link itself. */
+	auto_close int fd =
+		open_beneath(AT_FDCWD, host, O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
 	return fd < 0 ? -1 : fstat(fd, ret);
 }
 

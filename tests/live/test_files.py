@@ -2,6 +2,7 @@
 """--in and --out: only what was named, only files and directories, never by a link."""
 
 import hashlib
+import json
 import os
 import socket
 import subprocess
@@ -288,7 +289,6 @@ def test_what_is_delivered_is_what_was_hashed(bell):
 
 def with_ceiling(bell, ceiling):
     """Words that run a command in a mount namespace with this operator's file."""
-    import json
     path = bell.file("ceiling.json", json.dumps(ceiling))
     # /etc of links to the real one, and beside them the directory of the operator's file.
     script = ('mkdir -p "$1" && mount --bind /etc "$1" && mount -t tmpfs -o mode=755 none /etc && '
@@ -330,6 +330,45 @@ def test_a_read_only_directory_is_beneath_the_prefix_by_whole_names(bell, canary
                                 before=with_ceiling(bell, {"ro_prefixes": [str(allowed)]}))
     assert status == 125 and token.encode() not in out, (status, out, err)
     assert err.count(b"\n") == 1
+
+
+# A program that asks for a directory, swaps a part of its path for a link (or not), and runs.
+SWAP = """
+import ctypes, os, sys
+lib, place, swapped, secret = sys.argv[1:]
+bell = ctypes.CDLL(lib)
+bell.bj_request_new.restype, bell.bj_result_json.restype = ctypes.c_void_p, ctypes.c_char_p
+req, res = ctypes.c_void_p(bell.bj_request_new()), ctypes.c_void_p()
+argv = (ctypes.c_char_p * 3)(b"/bin/cat", b"/data/file", None)
+assert bell.bj_request_program(req, argv, None) == 0
+assert bell.bj_request_ro(req, place.encode(), b"/data", None) == 0
+if swapped != "-":
+    os.rename(swapped, swapped + ".away")
+    os.symlink(secret, swapped)
+assert bell.bj_run(req, -1, ctypes.byref(res), None) == 0
+print(bell.bj_result_json(res).decode())
+"""
+
+
+@attack("L04")
+@needs_root
+@pytest.mark.parametrize("swapped", ["-", "a", "a/b"])
+def test_a_read_only_directory_is_the_one_that_was_judged(bell, token, swapped):
+    allowed, other = bell.dir("allowed"), bell.dir("other")
+    for place, text in ((allowed / "a" / "b", "fine"), (other, token), (other / "b", token)):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "file").write_text(text)
+    lib = next(harness.STAGE.rglob("libbelljar.so"))
+    target = "-" if swapped == "-" else allowed / swapped
+    got = subprocess.run([*map(str, with_ceiling(bell, {"ro_prefixes": [str(allowed)]})),
+                          "/usr/bin/python3", "-c", SWAP, lib, allowed / "a" / "b", target, other],
+                         capture_output=True, text=True, check=True)
+    result = json.loads(got.stdout)
+    if swapped == "-":
+        assert result["stdout"]["text"] == "fine", result
+    else:
+        assert result["outcome"] == "refused" and token not in got.stdout, result
+        assert "--ro" in result["error"]["message"], result
 
 
 @needs_root
