@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layer `cgroup`: memory, tasks and CPU of all processes of the run together, and the one sure way
- * to count and kill them. v2: init is born in it (CLONE_INTO_CGROUP). v1: init waits while it is
- * attached to each controller, before it takes its ids and before it can fork.
+ * to count and kill them. v2: init is born in it (CLONE_INTO_CGROUP). v1: init enters each controller's by
+ * itself, through files that the launcher opened, before it can fork.
  *
  * A launcher holds a lock on its cgroup's directory for as long as it lives; one whose lock can be
  * had belongs to nobody and is swept by the next start.
@@ -280,52 +280,54 @@ void cgroup_sweep(const struct launch *launch)
 	(void)closedir(list);
 }
 
-/* v2, before clone: init is born in it. */
+/* Before clone: a v2 cgroup, with the controllers or beside those of v1, is one init is born in. */
 int cgroup_prepare(struct launch *launch, struct fault *fault)
 {
 	const struct plan *plan = launch->plan;
 	(void)snprintf(launch->cgroup_name, sizeof(launch->cgroup_name), NAME_PREFIX "%s",
 		       plan->run_id);
+	if (plan->cgroup_base && STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make a cgroup (v2)",
+				      make_one(launch, CG_V2, plan->cgroup_base)) < 0)
+		return -1;
 	if (plan->cgroup != CGROUP_V2)
 		return 0;
-	if (STEP(fault, LAYER_CGROUP, HOOK_PREPARE, "make a cgroup (v2)",
-		 make_one(launch, CG_V2, plan->cgroup_base)) < 0)
-		return -1;
 	cgroup_sweep(launch);
 	return limit_v2(launch, fault);
 }
 
-static int attach_init(struct launch *launch)
+/*
+ * Whoever moves another process takes a lock of all cgroups and waits for every CPU to notice, 10
+ * ms on a busy host. A thread that moves itself, by v1's `tasks`, does not. What counts for the
+ * right to it is who opened the file.
+ */
+static int open_doors(struct launch *launch)
 {
-	char pid[16];
-	(void)snprintf(pid, sizeof(pid), "%d", launch->init);
-	for (int i = 0; i < CG_COUNT; i++) {
-		if (launch->cgroup_made[i] && write_at(launch->cgroup[i], "cgroup.procs", pid) < 0)
+	for (int i = 0; i < V1_COUNT; i++) {
+		if (!launch->cgroup_made[i])
+			continue;
+		int fd = openat(launch->cgroup[i], "tasks", O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
 			return -1;
+		launch->join_fd[launch->join_count++] = fd;
 	}
 	return 0;
 }
 
 /*
- * v1: made and entered while init builds its tree, which costs no time that way. Nothing of the
- * caller's is in memory yet: inputs are copied, and the program's process is forked, afterwards.
+ * v1: made while init builds its tree, which costs no time that way. Nothing of the caller's is in
+ * memory yet: inputs are copied, and the program's process is forked, once init has entered.
  */
 int cgroup_join(struct launch *launch, struct fault *fault)
 {
-	const struct plan *plan = launch->plan;
-	if (plan->cgroup != CGROUP_V1)
+	if (launch->plan->cgroup != CGROUP_V1)
 		return 0;
-	if (plan->cgroup_base &&
-	    STEP(fault, LAYER_CGROUP, HOOK_JOIN, "make a cgroup (v2 beside v1)",
-		 make_one(launch, CG_V2, plan->cgroup_base)) < 0)
-		return -1;
 	if (STEP(fault, LAYER_CGROUP, HOOK_JOIN, "make the cgroups (v1)", make_v1(launch)) < 0)
 		return -1;
 	cgroup_sweep(launch);
 	if (limit_v1(launch, fault) < 0)
 		return -1;
-	return STEP(fault, LAYER_CGROUP, HOOK_JOIN, "attach init to the cgroups",
-		    attach_init(launch)) < 0
+	return STEP(fault, LAYER_CGROUP, HOOK_JOIN, "open the cgroups for init",
+		    open_doors(launch)) < 0
 		       ? -1
 		       : 0;
 }

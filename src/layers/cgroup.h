@@ -15,7 +15,7 @@ struct cgroup_facts {
 	uint64_t cpu_ns;
 };
 
-/* The descriptor for CLONE_INTO_CGROUP, or -1 on v1. */
+/* The descriptor for CLONE_INTO_CGROUP, or -1 without v2. */
 int cgroup_clone_fd(const struct launch *launch);
 
 /* CPU time used so far in nanoseconds, or UNKNOWN. */

@@ -39,7 +39,7 @@ static uint64_t or_zero(uint64_t value)
 
 int cgroup_clone_fd(const struct launch *launch)
 {
-	return launch->plan->cgroup == CGROUP_V2 ? launch->cgroup[CG_V2] : -1;
+	return launch->cgroup[CG_V2];
 }
 
 uint64_t cgroup_cpu_ns(const struct launch *launch)

@@ -24,6 +24,8 @@ struct launch {
 	int cgroup_parent[CG_COUNT]; /* directories in which the run's were made, or -1 */
 	int cgroup[CG_COUNT];	     /* the run's own, or -1; two controllers may share one */
 	bool cgroup_made[CG_COUNT];
+	int join_fd[V1_COUNT]; /* v1: files by which init enters its cgroups itself */
+	size_t join_count;
 	char cgroup_name[40]; /* belljar-<run id> */
 
 	int tree[PLAN_NODES_MAX]; /* detached copies of what only the caller may reach, or -1 */

@@ -7,9 +7,8 @@
  *   launcher              init (pid 1)                        program's process (pid 2)
  *   maps ids
  *   ── go ──────────────> layers of init, in table order
- *   v1: makes and joins
- *   the cgroups
- *   ── go ──────────────> layers that follow the cgroups
+ *   v1: makes the cgroups
+ *   ── go, their files ─> enters them; layers that follow the cgroups
  *                         copies inputs, forks ─────────────> layers of the program
  *                         layer `init`: non-dumpable, no caps
  *   <── ready ─────────── reaps
@@ -60,12 +59,22 @@ CHILD_CODE __attribute__((noreturn)) static void give_up(int socket, enum child_
 	_exit(125);
 }
 
-CHILD_CODE static void wait_for_go(int socket)
+CHILD_CODE static void wait_for_go(int socket, int *fds, size_t *fd_count)
 {
 	char byte = 0;
-	ssize_t n = recv_packet(socket, &byte, 1, NULL, NULL, NULL);
+	ssize_t n = recv_packet(socket, &byte, 1, fds, fd_count, NULL);
 	if (n != 1 || byte != GO_BYTE)
 		_exit(125);
+}
+
+/* v1: by the files that came with the go. The receipt sees whether it is there. */
+CHILD_CODE static int enter_cgroups(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (write_whole(fds[i], "0", 1) < 0 || close(fds[i]) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Runs the child hooks of one place, in the order of the table. */
@@ -175,7 +184,7 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	/* The launcher seizes this process before it lets it exec. */
 	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, 0, NULL, &run->proof, NULL, 0);
-	wait_for_go(PROGRAM_CONTROL_FD);
+	wait_for_go(PROGRAM_CONTROL_FD, NULL, NULL);
 	exec_program(run);
 }
 
@@ -270,7 +279,8 @@ CHILD_CODE static int get_ready(struct run *run, int signals, const int fds[READ
 void CHILD_CODE init_main(struct run *run)
 {
 	struct fault fault = {0};
-	int fds[READY_COUNT];
+	int fds[READY_COUNT], doors[V1_COUNT];
+	size_t door_count = V1_COUNT;
 	sigset_t chld;
 	int socket = run->init_socket_end;
 
@@ -281,13 +291,15 @@ void CHILD_CODE init_main(struct run *run)
 	(void)close(run->program_socket);
 	(void)close(run->control);
 	(void)munmap(run->report, sizeof(*run->report));
-	wait_for_go(socket);
+	wait_for_go(socket, NULL, NULL);
 
 	/* Not before: the launcher listens only after its go. */
 	if (tied < 0 || put_up(run, IN_INIT, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
-	wait_for_go(socket);
-	if (put_up(run, IN_INIT_JOINED, &fault) < 0 || copy_inputs(run, &fault) < 0)
+	wait_for_go(socket, doors, &door_count);
+	if ((door_count > 0 && STEP(&fault, LAYER_CGROUP, HOOK_CHILD, "enter the cgroups",
+				    enter_cgroups(doors, door_count)) < 0) ||
+	    put_up(run, IN_INIT_JOINED, &fault) < 0 || copy_inputs(run, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	/* A change of ids cleared the death signal. */
 	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher, again",

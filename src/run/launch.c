@@ -203,7 +203,7 @@ static int expect(struct run *run, int socket, enum child_message_kind kind,
 }
 
 /* Lets a child go on; one that is gone has left its reason in the socket. */
-static int let_go(struct run *run, int socket, struct fault *fault)
+static int let_go(struct run *run, int socket, const int *fds, size_t fd_count, struct fault *fault)
 {
 	static const struct step step __attribute__((section("bj_steps"), used)) = {
 		LAYER_INIT, HOOK_PARENT, "let init go on"};
@@ -212,7 +212,7 @@ static int let_go(struct run *run, int socket, struct fault *fault)
 	int os = step_fault(&step);
 	if (os)
 		return step_failed(fault, &step, os);
-	if (send_packet(socket, &go, 1, NULL, 0) == 0)
+	if (send_packet(socket, &go, 1, fds, fd_count) == 0)
 		return 0;
 	(void)expect(run, socket, MESSAGE_NONE, &message, NULL, NULL, NULL, fault);
 	return -1;
@@ -349,15 +349,17 @@ static int set_up(struct run *run, struct fault *fault)
 	if (clone_init(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_CLONED, clock_ns());
-	if (run_hooks(run, HOOK_PARENT, fault) < 0 || let_go(run, run->init_socket, fault) < 0 ||
-	    run_hooks(run, HOOK_JOIN, fault) < 0 || let_go(run, run->init_socket, fault) < 0)
+	if (run_hooks(run, HOOK_PARENT, fault) < 0 ||
+	    let_go(run, run->init_socket, NULL, 0, fault) < 0 ||
+	    run_hooks(run, HOOK_JOIN, fault) < 0 ||
+	    let_go(run, run->init_socket, run->launch.join_fd, run->launch.join_count, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_MAPPED, clock_ns());
 	/* While init works, so that it costs no time. */
 	if (guard_start(run, fault) < 0 || wait_ready(run, fault) < 0 || seize(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_READY, clock_ns());
-	if (let_go(run, run->program_socket, fault) < 0 || wait_exec_stop(run, fault) < 0)
+	if (let_go(run, run->program_socket, NULL, 0, fault) < 0 || wait_exec_stop(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_EXEC, clock_ns());
 	if (arm_deadline(run, fault) < 0 || receipt_take(run, fault) < 0)
