@@ -5,6 +5,9 @@
 b=/run/vm/busybox
 . /run/vm/settings
 export PATH="$VM_PATH"
+# As a login session has them, not as the kernel hands them to pid 1.
+ulimit -Hn 524288
+ulimit -Sn 4096
 
 port() {
 	for dir in /sys/class/virtio-ports/*; do

@@ -15,7 +15,9 @@ done </modules/order
 $b mount -t virtiofs -o ro host /lower || $b echo "vm: cannot mount the host's files"
 $b mount -t tmpfs -o size=75%,mode=0755 upper /upper
 $b mkdir /upper/upper /upper/work
-$b mount -t overlay -o lowerdir=/lower,upperdir=/upper/upper,workdir=/upper/work vmroot /root ||
+# With handles for its files, as a disk would have.
+options=index=on,nfs_export=on,lowerdir=/lower,upperdir=/upper/upper,workdir=/upper/work
+$b mount -t overlay -o "$options" vmroot /root ||
 	$b echo "vm: cannot mount the root"
 # The overlay holds its own references.
 $b umount -l /lower
