@@ -84,8 +84,13 @@ static int add_execs(struct builder *b, const char *program, const char *cwd, co
 	if (program[0] == '/') {
 		list[count++] = program;
 	} else if (strchr(program, '/')) {
-		(void)snprintf(text[0], sizeof(text[0]), "%s/%s", strcmp(cwd, "/") ? cwd : "",
-			       program);
+		int size = snprintf(text[0], sizeof(text[0]), "%s/%s", strcmp(cwd, "/") ? cwd : "",
+				    program);
+		if (size < 0 || (size_t)size >= sizeof(text[0]))
+			return fail(err, BJ_INVALID,
+				    "program %s: its path, below the working directory, is longer "
+				    "than %zu bytes",
+				    quoted, sizeof(text[0]) - 1);
 		list[count++] = text[0];
 	} else {
 		while (*path && count < PLAN_EXECS_MAX) {
@@ -144,7 +149,7 @@ static void add_numbers(struct plan *plan, const struct policy *policy)
 	plan->nproc = limited(RLIMIT_NPROC, most_tasks(plan));
 	plan->stack = limited(RLIMIT_STACK, STACK_BYTES);
 	plan->memlock = limited(RLIMIT_MEMLOCK, MEMLOCK_BYTES);
-	/* Whole seconds, a second above: the finer count of the launcher comes first. */
+	/* Whole seconds, at least one above: the finer count of the launcher comes first. */
 	plan->cpu_s = limited(RLIMIT_CPU, number[FIELD_cpu_time] / MS_PER_S + 2);
 	plan->cpus_seen = image_cpus(policy);
 	plan->landlock_abi_min = (uint32_t)number[FIELD_landlock_abi_min];

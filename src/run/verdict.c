@@ -110,17 +110,19 @@ static int status_of(const struct verdict *v, int os_error)
 
 /*
  * A fault may come again: this host cannot, or does not do what it says, or what was asked for does
- * not fit into a mount of the run.
+ * not fit into a mount of the run, or inputs stand in each other's way.
  */
 static enum retry retry_of_fault(const struct fault *fault)
 {
-	static const int errors[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EINVAL, EBADMSG};
+	static const int host[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EINVAL, EBADMSG};
+	static const int request[] = {ENOSPC, EEXIST, ENOTDIR, ENAMETOOLONG};
 	if (fault->code != BJ_SETUP)
 		return RETRY_SAME;
-	if (fault->layer == LAYER_MOUNT && fault->os == ENOSPC)
-		return RETRY_CHANGE;
-	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
-		if (fault->os == errors[i])
+	for (size_t i = 0; i < ARRAY_SIZE(request); i++)
+		if (fault->layer == LAYER_MOUNT && fault->os == request[i])
+			return RETRY_CHANGE;
+	for (size_t i = 0; i < ARRAY_SIZE(host); i++)
+		if (fault->os == host[i])
 			return RETRY_NEVER;
 	return RETRY_SAME;
 }

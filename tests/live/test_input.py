@@ -81,6 +81,12 @@ def test_an_unknown_option_is_refused(first_bell):
         refused(first_bell, *words, "--", "/bin/echo", "ran")
 
 
+def test_a_program_whose_path_is_too_long_is_refused_and_not_shortened(first_bell):
+    deep = "/" + "/".join(["c" * 100] * 3)
+    for words in (["--cwd", deep, "--", "./" + "p" * 300], ["--", "p" * 401], ["--", "/" + "p" * 401]):
+        refused(first_bell, *words, names=["program", "longer than"])
+
+
 def test_a_repeated_option_is_refused(first_bell):
     for words in (["--memory", "64m", "--memory", "64m"], ["--time=1s", "--time", "1s"], ["--quiet", "-q"],
                   ["-c", "1", "--code", "1"], ["--cwd", "/tmp", "--cwd", "/tmp"]):
