@@ -59,9 +59,9 @@ enum layer_where {
 };
 
 struct plan;	/* what is to be put up: plan.h */
-struct launch;	/* the launcher's state for one run: run/launch.h */
+struct launch;	/* the launcher's state for one run: launch.h */
 struct child;	/* what code between clone and exec may read: child.h */
-struct posture; /* what the kernel says of the stopped program: run/receipt.h */
+struct posture; /* what the kernel says of the stopped program: posture.h */
 
 struct layer {
 	const char *name;
@@ -75,10 +75,10 @@ struct layer {
 	bool may_be_missing; /* a policy file may accept its absence */
 
 	/*
-	 * Hooks, each optional, 0 or -1. Those of the launcher (`prepare` before clone, `parent`
-	 * before init goes on, `join` while init builds its tree) and of the child fill a struct
-	 * fault through STEP() in step.h. `verify`
-	 * compares what is in force with the plan.
+	 * Hooks, 0 or -1, each but `verify` optional. Those of the launcher (`prepare` before
+	 * clone, `parent` before init goes on, `join` while init builds its tree) and of the child
+	 * fill a struct fault through STEP() in step.h. `verify` compares what is in force with the
+	 * plan.
 	 */
 	int (*prepare)(struct launch *launch, struct fault *fault);
 	int (*parent)(struct launch *launch, struct fault *fault);

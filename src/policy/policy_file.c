@@ -3,6 +3,7 @@
 #include "policy/policy_file.h"
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -46,24 +47,6 @@ const struct overlay *policy_file_profile(const struct policy_file *file, const 
 	return NULL;
 }
 
-/* At most one byte more than is allowed, so that a file that grows is seen to be too large. */
-static int read_all(int fd, char *out, size_t room, size_t *ret_size)
-{
-	size_t used = 0;
-	while (used < room) {
-		ssize_t got = read(fd, out + used, room - used);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		used += (size_t)got;
-	}
-	*ret_size = used;
-	return 0;
-}
-
 /*
  * -1 with errno. ENOENT of an optional file means that it is not there; a dangling symbolic link is
  * there, and an operator who made one meant a limit by it.
@@ -87,7 +70,6 @@ int policy_file_read(const char *path, enum policy_file_kind kind, bool optional
 	char shown[TEXT_PATH_SIZE];
 	bool absent = false;
 	struct stat st;
-	size_t size = 0;
 
 	(void)text_escape(shown, sizeof(shown), path);
 	if (path[0] == '\0')
@@ -109,9 +91,11 @@ int policy_file_read(const char *path, enum policy_file_kind kind, bool optional
 	auto_free char *text = malloc(POLICY_FILE_MAX + 1);
 	if (!text)
 		return fail(err, BJ_INTERNAL, "out of memory");
-	if (read_all(fd, text, POLICY_FILE_MAX + 1, &size) < 0)
+	/* A byte more than is allowed, so that a file that grows is seen to be too large. */
+	ssize_t size = read_whole(fd, text, POLICY_FILE_MAX + 1);
+	if (size < 0)
 		return fail_errno(err, BJ_INVALID, "policy file %s", shown);
-	return policy_file_decode(text, size, path, kind, ret, err);
+	return policy_file_decode(text, (size_t)size, path, kind, ret, err);
 }
 
 /* The XDG base directory rules: a relative path is as good as none. NULL: the user has no home. */

@@ -4,6 +4,7 @@
  * or a value that makes no sense is refused, with the file named; nothing is guessed.
  */
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "config.h"
 #include "run/languages.h"
@@ -330,18 +331,12 @@ static int add_file(struct languages *languages, const char *path, struct bj_err
 	auto_free char *data = malloc(FILE_MAX + 1);
 	if (!data)
 		return fail(err, BJ_INTERNAL, "out of memory");
-	size_t size = 0;
-	while (size <= FILE_MAX) {
-		ssize_t got = read(fd, data + size, FILE_MAX + 1 - size);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return fail_errno(err, BJ_INVALID, "%s", shown);
-		if (got == 0)
-			return languages_add(languages, path, data, size, err);
-		size += (size_t)got;
-	}
-	return fail(err, BJ_INVALID, "%s: larger than %d bytes", shown, FILE_MAX);
+	ssize_t size = read_whole(fd, data, FILE_MAX + 1);
+	if (size < 0)
+		return fail_errno(err, BJ_INVALID, "%s", shown);
+	if (size > FILE_MAX)
+		return fail(err, BJ_INVALID, "%s: larger than %d bytes", shown, FILE_MAX);
+	return languages_add(languages, path, data, (size_t)size, err);
 }
 
 /* "$XDG_CONFIG_HOME/belljar/languages.json", or false where there is no home. */
