@@ -34,28 +34,14 @@ extern int umount2(const char *target, int flags);
 /* Where covers live: files of the new root that are bound over files of proc. */
 #define COVERS ".belljar"
 
-CHILD_CODE static int set_attributes(int fd, const char *path, unsigned int flags, uint64_t set)
+CHILD_CODE static int set_attributes(const char *path, unsigned int flags, uint64_t set,
+				     uint64_t clear)
 {
 	struct mount_attr attr;
 	memset(&attr, 0, sizeof(attr));
 	attr.attr_set = set;
-	return (int)syscall(SYS_mount_setattr, fd, path, flags, &attr, sizeof(attr));
-}
-
-/* A detached copy of the mounts at `path`, or of just that one place. */
-CHILD_CODE static int copy_tree(const char *path, bool recursive)
-{
-	return (int)syscall(SYS_open_tree, AT_FDCWD, path,
-			    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
-				    (recursive ? AT_RECURSIVE : 0U));
-}
-
-CHILD_CODE static int attach(int tree, const char *target, uint64_t attributes, bool recursive)
-{
-	if (set_attributes(tree, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0U), attributes) <
-	    0)
-		return -1;
-	return (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
+	attr.attr_clr = clear;
+	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof(attr));
 }
 
 /* The mode is as given: the umask is 0 here. An empty file needs no descriptor. */
@@ -69,32 +55,46 @@ CHILD_CODE static int make_file(const char *path, const void *data, size_t size,
 	return close(fd);
 }
 
-/* A copy of what is at `source`, after seeing that it is the very file that was planned. */
-CHILD_CODE static int open_host(const struct plan_node *node, const char *source)
+CHILD_CODE static int is_planned(const struct plan_node *node, const struct stat *st)
+{
+	if (st->st_dev == node->dev && st->st_ino == node->ino &&
+	    (node->kind != NODE_DEVICE || (S_ISCHR(st->st_mode) && st->st_rdev == node->number)))
+		return 0;
+	errno = ESTALE;
+	return -1;
+}
+
+/* A detached copy of what is at `source`, made where the caller's rights still hold. */
+static int open_host(const struct plan_node *node, const char *source)
 {
 	struct stat st;
-	bool device = node->kind == NODE_DEVICE;
-	int tree = copy_tree(source, !device);
-	if (tree < 0 || fstat(tree, &st) < 0)
+	int tree = (int)syscall(SYS_open_tree, AT_FDCWD, source,
+				OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
+					AT_RECURSIVE);
+	if (tree < 0 || fstat(tree, &st) < 0 || is_planned(node, &st) < 0)
 		return -1;
-	if (st.st_dev != node->dev || st.st_ino != node->ino ||
-	    (device && (!S_ISCHR(st.st_mode) || st.st_rdev != node->number))) {
-		errno = ESTALE;
-		return -1;
-	}
 	return tree;
 }
 
+/*
+ * By mount(2): a detached copy costs a mount namespace of its own for a moment, 30 us each time.
+ * What is looked at afterwards is what is mounted, however the path to it may have changed.
+ */
 CHILD_CODE static int bind_host(const struct plan_node *node, int opened, const char *source,
 				const char *target)
 {
+	struct stat st;
 	bool device = node->kind == NODE_DEVICE;
-	int tree = opened >= 0 ? opened : open_host(node, source);
-	uint64_t attributes =
-		device ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC : QUIET;
-	if (tree < 0 || attach(tree, target, attributes, !device) < 0)
+	int got = opened >= 0 ? (int)syscall(SYS_move_mount, opened, "", AT_FDCWD, target,
+					     MOVE_MOUNT_F_EMPTY_PATH)
+			      : mount(source, target, NULL, MS_BIND | (device ? 0U : MS_REC), NULL);
+	if (got < 0 || fstatat(AT_FDCWD, target, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    is_planned(node, &st) < 0)
 		return -1;
-	return close(tree);
+	if (device)
+		return set_attributes(target, 0,
+				      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
+	return set_attributes(target, AT_RECURSIVE, QUIET, 0);
 }
 
 int mount_prepare(struct launch *launch, struct fault *fault)
@@ -114,16 +114,27 @@ int mount_prepare(struct launch *launch, struct fault *fault)
 	return 0;
 }
 
-/* Binds a place of the new tree over another; a target that this kernel does not have is left out.
+/*
+ * Binds a place of the new tree over a part of proc; one that this kernel does not have is left
+ * out. Its flags come last, for all of proc at once: see quiet_proc().
  */
 CHILD_CODE static int bind_own(const char *source, const char *target)
 {
-	int tree = copy_tree(source, false);
-	if (tree < 0)
-		return source == target && errno == ENOENT ? 0 : -1;
-	if (attach(tree, target, QUIET | MOUNT_ATTR_NOEXEC, false) < 0 && errno != ENOENT)
-		return -1;
-	return close(tree);
+	return mount(source, target, NULL, MS_BIND, NULL) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+/* Read-only with all that lies on it, but for proc itself, where processes write to their own. */
+CHILD_CODE static int quiet_proc(const struct plan *plan)
+{
+	const struct plan_node *nodes = plan_at(plan, plan->nodes);
+	for (uint32_t i = 0; i < plan->nodes.count; i++) {
+		const char *target = plan_string(plan, nodes[i].target) + 1;
+		if (nodes[i].kind == NODE_PROC &&
+		    (set_attributes(target, AT_RECURSIVE, QUIET | MOUNT_ATTR_NOEXEC, 0) < 0 ||
+		     set_attributes(target, 0, 0, MOUNT_ATTR_RDONLY) < 0))
+			return -1;
+	}
+	return 0;
 }
 
 CHILD_CODE static int cover(const struct plan *plan, const struct plan_node *node,
@@ -244,7 +255,9 @@ CHILD_CODE int mount_child(const struct child *child, struct fault *fault)
 			 ? -1
 			 : make_file(COVERS "/nothing", "", 0, 0444)) < 0)
 		return -1;
-	if (make_nodes(child, fault) < 0)
+	if (make_nodes(child, fault) < 0 ||
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make parts of proc read-only",
+		 quiet_proc(child->plan)) < 0)
 		return -1;
 	/* With both names the same, the old root ends up on top of the new one. */
 	if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "pivot into the new root",
@@ -253,7 +266,7 @@ CHILD_CODE int mount_child(const struct child *child, struct fault *fault)
 		    0 ||
 	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "enter the root", chdir("/")) < 0 ||
 	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make the root read-only",
-		 set_attributes(AT_FDCWD, "/", 0, QUIET)) < 0)
+		 set_attributes("/", 0, QUIET, 0)) < 0)
 		return -1;
 	(void)umask(022);
 	return 0;
