@@ -7,7 +7,8 @@
  *   struct bj_result *res = NULL;
  *   const char *argv[] = {"python3", "-c", "print(6 * 7)", NULL};
  *   if (bj_request_program(req, argv, &err) == 0 && bj_run(req, -1, &res, &err) == 0)
- *           puts(bj_result_json(res));
+ *           printf("%s, exit code %d\n", bj_outcome_name(bj_result_outcome(res)),
+ *                  bj_result_exit_code(res));
  *   bj_result_free(res);
  *   bj_request_free(req);
  *
@@ -170,7 +171,8 @@ BJ_API struct bj_usage bj_result_usage(const struct bj_result *res);
 BJ_API const char *bj_result_hint(const struct bj_result *res);
 /* For refused, not_started and sandbox_error: what failed; else code is BJ_OK. */
 BJ_API const struct bj_error *bj_result_error(const struct bj_result *res);
-/* The whole result as a JSON object, schema belljar.result/1, without a newline at its end. */
+/* The whole result as a JSON object, schema belljar.result/1, without a newline at its end; NULL
+ * only when out of memory. */
 BJ_API const char *bj_result_json(const struct bj_result *res);
 
 /* ---- About this library -------------------------------------------------------------------- */

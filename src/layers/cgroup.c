@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layer `cgroup`: memory, tasks and CPU of all processes of the run together, and the one sure way
- * to count and kill them. v2: init is born in it (CLONE_INTO_CGROUP). v1: init enters each controller's by
- * itself, through files that the launcher opened, before it can fork.
+ * to count and kill them. v2: init is born in it (CLONE_INTO_CGROUP). v1: init enters each
+ * controller's by itself, through files that the launcher opened, before it can fork.
  *
  * A launcher holds a lock on its cgroup's directory for as long as it lives; one whose lock can be
  * had belongs to nobody and is swept by the next start.
@@ -28,6 +28,16 @@
 #define TASKS_OF_INIT 1
 #define TCP_SHARE     8 /* of the run's memory, besides it */
 
+/* "max" is no number, and no limit. */
+static int number_is(const char *text, uint64_t value, uint64_t slack)
+{
+	uint64_t got = strtoull(text, NULL, 10);
+	if (text[0] >= '0' && text[0] <= '9' && got <= value && value - got <= slack)
+		return 0;
+	errno = EBADMSG;
+	return -1;
+}
+
 /* Writes a number and reads it back: a kernel may round, or not have the file. */
 static int set_number(int dir, const char *name, uint64_t value, uint64_t slack)
 {
@@ -35,11 +45,7 @@ static int set_number(int dir, const char *name, uint64_t value, uint64_t slack)
 	(void)snprintf(text, sizeof(text), "%" PRIu64, value);
 	if (write_at(dir, name, text) < 0 || read_at(dir, name, text, sizeof(text)) < 0)
 		return -1;
-	uint64_t got = strtoull(text, NULL, 10);
-	if (got <= value && value - got <= slack)
-		return 0;
-	errno = EBADMSG;
-	return -1;
+	return number_is(text, value, slack);
 }
 
 static bool host_has_swap(void)
@@ -94,13 +100,20 @@ static int make_locked(int parent, const char *name)
 		if (mkdirat(parent, name, 0700) < 0)
 			return -1;
 		int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (dir < 0 && errno != ENOENT)
-			return -1;
-		if (dir >= 0 && flock(dir, LOCK_EX) == 0 &&
-		    faccessat(dir, "cgroup.procs", F_OK, 0) == 0)
-			return dir;
+		bool swept = dir < 0 && errno == ENOENT;
+		if (dir >= 0 && flock(dir, LOCK_EX) == 0) {
+			if (faccessat(dir, "cgroup.procs", F_OK, 0) == 0)
+				return dir;
+			swept = errno == ENOENT;
+		}
+		int os = errno;
 		if (dir >= 0)
 			(void)close(dir);
+		if (!swept) {
+			(void)unlinkat(parent, name, AT_REMOVEDIR);
+			errno = os;
+			return -1;
+		}
 	}
 	errno = EBUSY;
 	return -1;
@@ -215,6 +228,23 @@ static bool is_in(const struct launch *launch, const char *text, const char *con
 	return false;
 }
 
+/* The three limits once more, now that the program is in: what a host's agent may have changed. */
+static bool still_limited(const struct launch *launch)
+{
+	const struct plan *plan = launch->plan;
+	bool v2 = plan->cgroup == CGROUP_V2;
+	int memory = launch->cgroup[v2 ? CG_V2 : V1_MEMORY];
+	int pids = launch->cgroup[v2 ? CG_V2 : V1_PIDS], cpu = launch->cgroup[v2 ? CG_V2 : V1_CPU];
+	char text[64];
+	return read_at(memory, v2 ? "memory.max" : "memory.limit_in_bytes", text, sizeof(text)) >
+		       0 &&
+	       number_is(text, plan->memory_bytes, 4095) == 0 &&
+	       read_at(pids, "pids.max", text, sizeof(text)) > 0 &&
+	       number_is(text, plan->pids + TASKS_OF_INIT, 0) == 0 &&
+	       read_at(cpu, v2 ? "cpu.max" : "cpu.cfs_quota_us", text, sizeof(text)) > 0 &&
+	       number_is(text, plan->cpu_quota_us, 0) == 0;
+}
+
 int cgroup_verify(struct launch *launch, const struct posture *posture, struct fault *fault)
 {
 	static const char *const names[CG_COUNT] = {
@@ -229,6 +259,9 @@ int cgroup_verify(struct launch *launch, const struct posture *posture, struct f
 			 is_in(launch, posture->cgroup, names[i])) < 0)
 			return -1;
 	}
+	if (MUST(fault, LAYER_CGROUP, "memory, tasks and CPU are limited as planned",
+		 still_limited(launch)) < 0)
+		return -1;
 	(void)snprintf(launch->note[LAYER_CGROUP], sizeof(launch->note[0]), "%s",
 		       v2			    ? "v2"
 		       : launch->cgroup[CG_V2] >= 0 ? "v1, killed by v2"

@@ -112,7 +112,10 @@ static int remove_one(int parent, const char *name, uint64_t until_ns)
 uint64_t cgroup_remove(struct launch *launch)
 {
 	uint64_t left = 0, until_ns = clock_ns() + UINT64_C(1000000000);
-	for (int i = 0; i < CG_COUNT; i++) {
+	/* What a sweep finds the others by goes last: the v2 one, else memory's. */
+	static const int order[CG_COUNT] = {V1_CPUACCT, V1_CPU, V1_PIDS, V1_MEMORY, CG_V2};
+	for (int n = 0; n < CG_COUNT; n++) {
+		int i = order[n];
 		if (launch->cgroup_made[i] &&
 		    remove_one(launch->cgroup_parent[i], launch->cgroup_name, until_ns) < 0)
 			left++;

@@ -27,7 +27,6 @@ struct child {
 	char *const *execs; /* NULL-terminated */
 	const int *trees;   /* for each node: a detached copy of its source, or -1 */
 	const int *inputs;  /* descriptors for plan->copies */
-	uint32_t input_count;
 	int stdio[3]; /* the program's ends of its pipes; none of them is 0 to 3 */
 	int control;  /* this process's socket to the launcher; not 0 to 2 */
 	struct child_proof *proof;

@@ -120,8 +120,8 @@ void end_run(struct run *run)
 {
 	struct report *report = run->report;
 	run_stage(run, STAGE_END, clock_ns());
+	guard_stop(run);
 	kill_all(run);
-	guard_end(run);
 	run_stage(run, STAGE_DEAD, clock_ns());
 	supervise_drain(run);
 	take_facts(run);
@@ -131,6 +131,7 @@ void end_run(struct run *run)
 	/* The workspace outlives the run in this descriptor alone; the caller collects from it. */
 	if (run->private_fd[READY_WORKSPACE] >= 0)
 		(void)send_packet(run->control, "w", 1, &run->private_fd[READY_WORKSPACE], 1);
+	guard_reap(run);
 	uint64_t from = report->stage_ns[STAGE_GO];
 	report->wall_ns = from ? report->stage_ns[STAGE_END] - from : 0;
 	run_stage(run, STAGE_CLEAN, clock_ns());

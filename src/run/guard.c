@@ -60,14 +60,19 @@ int guard_start(struct run *run, struct fault *fault)
 	return STEP(fault, LAYER_DEADLINE, HOOK_PARENT, "start the guard", start(run)) < 0 ? -1 : 0;
 }
 
-void guard_end(struct run *run)
+void guard_stop(const struct run *run)
+{
+	if (run->guard > 0)
+		(void)kill(run->guard, SIGKILL);
+}
+
+void guard_reap(struct run *run)
 {
 	int status;
 	if (run->guard <= 0)
 		return;
-	(void)close(run->guard_socket);
-	(void)kill(run->guard, SIGKILL);
 	while (waitpid(run->guard, &status, 0) < 0 && errno == EINTR)
 		continue;
+	(void)close(run->guard_socket);
 	run->guard = 0;
 }

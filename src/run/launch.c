@@ -328,6 +328,9 @@ static int arm_deadline(struct run *run, struct fault *fault)
 /* Said first: a launcher that dies at this very moment must not leave "nothing ran" behind. */
 static int release(struct run *run, struct fault *fault)
 {
+	/* Again: what the receipt took is not the program's time. */
+	if (arm_deadline(run, fault) < 0)
+		return -1;
 	run->report->phase = PHASE_STARTED;
 	run_stage(run, STAGE_GO, clock_ns());
 	if (STEP(fault, LAYER_INIT, HOOK_PARENT, "let the program go",
@@ -362,10 +365,18 @@ static int set_up(struct run *run, struct fault *fault)
 	if (let_go(run, run->program_socket, NULL, 0, fault) < 0 || wait_exec_stop(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_EXEC, clock_ns());
-	if (arm_deadline(run, fault) < 0 || receipt_take(run, fault) < 0)
+	if (receipt_read(run, fault) < 0 || arm_deadline(run, fault) < 0 ||
+	    receipt_compare(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_PROVEN, clock_ns());
 	return release(run, fault);
+}
+
+/* The guard acts on the same: what failed since then failed because of it. */
+static bool caller_is_gone(const struct run *run)
+{
+	struct pollfd polled = {.fd = run->control, .events = POLLIN};
+	return poll(&polled, 1, 0) > 0;
 }
 
 void launch_run(struct run *run)
@@ -378,7 +389,7 @@ void launch_run(struct run *run)
 	} else {
 		run->report->fault = fault;
 		if (run->report->end == END_NONE)
-			run->report->end = END_FAULT;
+			run->report->end = caller_is_gone(run) ? END_CANCEL : END_FAULT;
 	}
 	end_run(run);
 }

@@ -48,11 +48,14 @@ int keep_only(const int *keep, size_t count);
 /* A process that ends the run at its deadline, or with its caller, should the launcher be held up.
  */
 int guard_start(struct run *run, struct fault *fault);
-void guard_end(struct run *run);
+/* In two steps: its death costs no time while others die. */
+void guard_stop(const struct run *run);
+void guard_reap(struct run *run);
 
-/* Reads and compares everything that is in force; at the program's exec stop. */
-int receipt_take(struct run *run, struct fault *fault);
-/* The launcher's own namespaces and limits, read once before clone. */
+/* At the program's exec stop: what is in force, and whether it is what was planned. */
+int receipt_read(struct run *run, struct fault *fault);
+int receipt_compare(struct run *run, struct fault *fault);
+/* The launcher's own namespaces, read once before clone. */
 int receipt_prepare(const struct launch *launch, struct fault *fault);
 
 /* Kills, counts, removes, and completes the report. */

@@ -157,7 +157,7 @@ static int receive(struct fault *fault)
 	/* Without an acceptable plan there is no agreed size of the report: silence says enough. */
 	if (!plan || take_report(fds[1], plan->keep_bytes) < 0 ||
 	    run.report->magic != REPORT_MAGIC || run.report->size != sizeof(struct report) ||
-	    !inputs_ok(plan, start.inputs))
+	    run.report->keep_bytes != plan->keep_bytes || !inputs_ok(plan, start.inputs))
 		return -1;
 	run.launch.plan = plan;
 	if (start.has_streams) {
@@ -167,7 +167,6 @@ static int receive(struct fault *fault)
 	if (start.has_input)
 		run.input = fds[at++];
 	run.child.inputs = fds + at;
-	run.child.input_count = start.inputs;
 	(void)close(fds[0]);
 	(void)close(fds[1]);
 	return 0;

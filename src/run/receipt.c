@@ -128,7 +128,7 @@ static int read_status(int dir)
 		[CAP_INH] = "CapInh", [CAP_PRM] = "CapPrm", [CAP_EFF] = "CapEff",
 		[CAP_BND] = "CapBnd", [CAP_AMB] = "CapAmb",
 	};
-	char text[8192];
+	static char text[1 << 16]; /* a user may be in thousands of groups */
 	uint64_t nnp, mode, filters, mask, threads;
 	if (read_at(dir, "status", text, sizeof(text)) < 0)
 		return -1;
@@ -261,13 +261,16 @@ static enum proof proof_of(enum layer_id id)
 	}
 }
 
-int receipt_take(struct run *run, struct fault *fault)
+int receipt_read(struct run *run, struct fault *fault)
+{
+	posture.mounts = mounts;
+	return read_posture(&run->launch, fault);
+}
+
+int receipt_compare(struct run *run, struct fault *fault)
 {
 	struct launch *launch = &run->launch;
-	posture.mounts = mounts;
 	uint32_t by_hook = launch->init_proof.layers | launch->program_proof.layers;
-	if (read_posture(launch, fault) < 0)
-		return -1;
 	for (int id = 0; id < LAYER_COUNT; id++) {
 		if (!(launch->required & LAYER_BIT(id)))
 			continue;

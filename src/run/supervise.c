@@ -54,7 +54,8 @@ static void keep(struct run *run, int stream, const char *data, size_t size)
 {
 	struct report *report = run->report;
 	struct report_stream *kept = &report->stream[stream];
-	uint64_t head_max = report->keep_bytes / 2, ring = report->keep_bytes - head_max;
+	uint64_t keep_bytes = run->launch.plan->keep_bytes;
+	uint64_t head_max = keep_bytes / 2, ring = keep_bytes - head_max;
 	report->inflight = 1;
 	if (kept->bytes < head_max) {
 		size_t n = head_max - kept->bytes < size ? (size_t)(head_max - kept->bytes) : size;
