@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 void launcher_init(struct launcher *launcher)
@@ -138,6 +139,21 @@ static int make_streams(struct streams *mine, struct streams *other, struct bj_e
 	return 0;
 }
 
+/*
+ * The caller's input for the launcher alone, where that can be had: somebody else who reads from
+ * the same pipe or terminal may be faster, and a read that was promised data would wait. Not the
+ * caller's own descriptor made non-blocking: that is shared with whoever has it.
+ */
+static int own_input(int fd)
+{
+	char path[32];
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 static int send_start(const struct launcher *launcher, const struct launcher_request *ask,
 		      const struct streams *streams, struct bj_error *err)
 {
@@ -149,8 +165,9 @@ static int send_start(const struct launcher *launcher, const struct launcher_req
 		fds[count++] = streams->fd[0];
 		fds[count++] = streams->fd[1];
 	}
+	auto_close int input = own_input(ask->stdin_fd);
 	if (ask->stdin_fd >= 0)
-		fds[count++] = ask->stdin_fd;
+		fds[count++] = input >= 0 ? input : ask->stdin_fd;
 	for (size_t i = 0; i < ask->input_count; i++)
 		fds[count++] = ask->inputs[i];
 	struct start_message start = {.magic = START_MAGIC,
