@@ -54,7 +54,9 @@ static const struct {
 	{INIT, {"inside Docker", DOCKER_WALLS}},
 	{CGROUP,
 	 {"Debian, Ubuntu, Fedora",
-	  "systemd-run --user --scope -p Delegate=yes belljar ...; root needs nothing"}},
+	  "with cgroup v2 alone: systemd-run --user --scope -p Delegate=yes belljar ...; with v1 "
+	  "or hybrid only root has a cgroup to give: boot with "
+	  "systemd.unified_cgroup_hierarchy=1 for v2. Root needs nothing"}},
 	{CGROUP,
 	 {"inside Docker", DOCKER_WALLS
 	  " --security-opt writable-cgroups=true (Docker 28 and cgroup v2; before that "

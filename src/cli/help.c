@@ -15,9 +15,8 @@ void help_all(FILE *to)
 			  "Runs code that nobody has read, and says exactly what happened.\n\n");
 	for (size_t i = 0; i < VERB_COUNT; i++)
 		(void)fprintf(to, "  %-14s %s\n", verbs[i].name, verbs[i].text);
-	(void)fprintf(to,
-		      "\n`belljar VERB --help` and belljar(1) say more. Sizes take k, m, g (1024); "
-		      "times take ms, s, m.\n");
+	(void)fprintf(to, "\n`belljar VERB --help` and belljar(1) say more.\nSizes take k, m, g, t "
+			  "(1024); times take ms, s, m, h.\n");
 }
 
 static void print_option(FILE *to, size_t id)

@@ -33,12 +33,12 @@ int layers_verb(const struct invocation *invocation)
 {
 	if (invocation->json)
 		return print_json();
-	const char *cells[(LAYER_COUNT + 1) * 3] = {"layer", "missing", "stops; leaves"};
+	const char *cells[(LAYER_COUNT + 1) * 3] = {"layer", "missing", "stops; leaves; needs"};
 	char texts[LAYER_COUNT][512];
 	for (size_t i = 0; i < LAYER_COUNT; i++) {
 		const struct layer *layer = &layers[i];
-		(void)snprintf(texts[i], sizeof(texts[i]), "%s. Leaves: %s.", layer->stops,
-			       layer->leaves);
+		(void)snprintf(texts[i], sizeof(texts[i]), "%s. Leaves: %s. Needs: %s.",
+			       layer->stops, layer->leaves, layer->needs);
 		cells[(i + 1) * 3] = layer->name;
 		cells[(i + 1) * 3 + 1] = layer->may_be_missing ? "may be" : "no";
 		cells[(i + 1) * 3 + 2] = texts[i];

@@ -47,8 +47,12 @@ static int unknown_verb(int argc, char **argv, struct bj_error *err)
 		if (!verbs[i].name[len] || strlen(argv[0]) != len ||
 		    strncmp(argv[0], verbs[i].name, len) != 0)
 			continue;
-		(void)fail(err, BJ_INVALID, "belljar %s: %s is not one of its verbs", argv[0],
-			   argc > 1 ? text_quote(quoted, sizeof(quoted), argv[1]) : "nothing");
+		if (argc > 1)
+			(void)fail(err, BJ_INVALID, "belljar %s: %s is not one of its verbs",
+				   argv[0], text_quote(quoted, sizeof(quoted), argv[1]));
+		else
+			(void)fail(err, BJ_INVALID, "belljar %s: a second word is missing",
+				   argv[0]);
 		return fail_hint(err, "Use `belljar policy show` or `belljar policy check FILE`.");
 	}
 	(void)fail(err, BJ_INVALID, "%s is not a verb",
