@@ -169,7 +169,8 @@ BJ_API struct bj_output bj_result_output(const struct bj_result *res, enum bj_st
 BJ_API struct bj_usage bj_result_usage(const struct bj_result *res);
 /* One or two sentences: what happened, what to do next. "" after a plain success. */
 BJ_API const char *bj_result_hint(const struct bj_result *res);
-/* For refused, not_started and sandbox_error: what failed; else code is BJ_OK. */
+/* For refused, not_started and sandbox_error: what failed. For others: what could not be copied out,
+ * or BJ_OK. */
 BJ_API const struct bj_error *bj_result_error(const struct bj_result *res);
 /* The whole result as a JSON object, schema belljar.result/1, without a newline at its end; NULL
  * only when out of memory. */

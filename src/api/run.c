@@ -25,7 +25,6 @@
 #include <time.h>
 
 #define CODE_DIR    ".belljar/"
-#define SOURCE_MAX  (UINT64_C(16) << 20)
 #define ENTRIES_MAX 16384
 
 /* One run in the making: all of it is released in one place, run_free(). */
@@ -184,7 +183,7 @@ static int prepare_code(struct run_state *run, struct bj_error *err)
 static int prepare_source(struct run_state *run, struct bj_error *err)
 {
 	struct bj_request *req = run->req;
-	struct files_caps caps = {.bytes = SOURCE_MAX, .entries = 1};
+	struct files_caps caps = {.bytes = req->policy.number[FIELD_workspace], .entries = 1};
 	struct files_input input;
 	const struct language *language;
 	char head[LANGUAGE_HEAD];

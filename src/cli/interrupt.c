@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGINT and SIGTERM as a descriptor, which ends the run. They stay blocked until the run is
+ * SIGINT, SIGTERM and SIGHUP as a descriptor, which ends the run. They stay blocked until the run is
  * reaped, so that a second one ends nothing too early.
  */
 #include "base/error.h"
@@ -10,7 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const int signals[] = {SIGINT, SIGTERM};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* A signal that was ignored when belljar started (nohup, a shell's background) stays ignored. */
 static bool is_ignored(int sig)

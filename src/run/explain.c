@@ -206,7 +206,8 @@ static const struct {
 	int os;
 	const char *text;
 } exec_mends[] = {
-	{ENOENT, "It is not in the image: check the name, or use an image that has it."},
+	{ENOENT,
+	 "It is neither in the image nor in the workspace: check the name, or copy it in (--in)."},
 	{EACCES, "It is a directory, or not executable: chmod +x it, or name its interpreter."},
 	{EPERM, "It is not executable here: name its interpreter."},
 	{ENOEXEC,

@@ -30,20 +30,19 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-CHILD_CODE static void say(int socket, enum child_message_kind kind, int status,
-			   const struct fault *fault, const struct child_proof *proof,
-			   const int *fds, size_t fd_count)
+CHILD_CODE static void say(int socket, enum child_message_kind kind, const struct fault *fault,
+			   const struct child_proof *proof, const int *fds, size_t fd_count)
 {
 	struct child_message message;
 	memset(&message, 0, sizeof(message));
 	message.kind = kind;
-	message.status = status;
 	if (fault)
 		message.fault = *fault;
 	if (proof)
@@ -55,7 +54,7 @@ CHILD_CODE static void say(int socket, enum child_message_kind kind, int status,
 CHILD_CODE __attribute__((noreturn)) static void give_up(int socket, enum child_message_kind kind,
 							 const struct fault *fault)
 {
-	say(socket, kind, 0, fault, NULL, NULL, 0);
+	say(socket, kind, fault, NULL, NULL, 0);
 	_exit(125);
 }
 
@@ -183,9 +182,14 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 	if (place_descriptors(&run->child, &fault) < 0 || put_up(run, IN_PROGRAM, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	/* The launcher seizes this process before it lets it exec. */
-	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, 0, NULL, &run->proof, NULL, 0);
+	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, NULL, &run->proof, NULL, 0);
 	wait_for_go(PROGRAM_CONTROL_FD, NULL, NULL);
 	exec_program(run);
+}
+
+CHILD_CODE static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_usec * 1000;
 }
 
 /*
@@ -195,14 +199,21 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 CHILD_CODE static void reap(const struct run *run, pid_t program)
 {
 	for (;;) {
+		struct child_message message;
+		struct rusage usage;
 		int status;
-		pid_t pid = waitpid(-1, &status, WNOHANG | __WALL);
+		pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
 		if (pid <= 0)
 			return;
-		if (pid == program) {
-			say(run->init_socket_end, MESSAGE_STATUS, status, NULL, NULL, NULL, 0);
-			_exit(0);
-		}
+		if (pid != program)
+			continue;
+		memset(&message, 0, sizeof(message));
+		message.kind = MESSAGE_STATUS;
+		message.status = status;
+		message.cpu_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+		message.memory_peak = (uint64_t)usage.ru_maxrss * 1024;
+		(void)send_packet(run->init_socket_end, &message, sizeof(message), NULL, 0);
+		_exit(0);
 	}
 }
 
@@ -270,7 +281,7 @@ CHILD_CODE static int get_ready(struct run *run, int signals, const int fds[READ
 	if (STEP(fault, LAYER_INIT, HOOK_CHILD, "close what init does not need",
 		 keep_only(keep, sizeof(keep) / sizeof(keep[0]))) < 0)
 		return -1;
-	say(socket, MESSAGE_READY, 0, NULL, &run->proof, fds, READY_COUNT);
+	say(socket, MESSAGE_READY, NULL, &run->proof, fds, READY_COUNT);
 	for (int i = 0; i < READY_COUNT; i++)
 		(void)close(fds[i]);
 	return 0;

@@ -38,6 +38,7 @@ enum { READY_WORKSPACE, READY_TMP, READY_SHM, READY_PROC, READY_COUNT };
 struct child_message {
 	uint32_t kind;
 	int32_t status;
+	uint64_t cpu_ns, memory_peak; /* MESSAGE_STATUS: what the kernel says at its end */
 	struct fault fault;
 	struct child_proof proof;
 };

@@ -188,9 +188,15 @@ static int find_cgroup(struct builder *b, const struct policy *policy, struct bj
 	if (found.kind == CGROUP_NONE &&
 	    !(policy_accept_missing(policy) & LAYER_BIT(LAYER_CGROUP))) {
 		(void)fail(err, BJ_UNSUPPORTED, "layer cgroup: %s", found.why);
-		(void)fail_hint(err, "Start it in a delegated cgroup: systemd-run --user --scope "
-				     "-p Delegate=yes belljar …; or accept the layer as missing in "
-				     "a policy file: {\"accept_missing\": [\"cgroup\"]}.");
+		(void)fail_hint(
+			err,
+			"%sccept the layer as missing in a policy file "
+			"(~/.config/belljar/policy.json): "
+			"{\"accept_missing\": [\"cgroup\"]}.",
+			found.v1[V1_MEMORY][0]
+				? "A"
+				: "Start it in a delegated cgroup: systemd-run --user --scope "
+				  "-p Delegate=yes belljar …; or a");
 		return fail_layer(err, layers[LAYER_CGROUP].name);
 	}
 	uint32_t base = found.kind != CGROUP_NONE && found.v2[0] ? builder_string(b, found.v2) : 0;

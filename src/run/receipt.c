@@ -133,10 +133,11 @@ static int read_status(int dir)
 	if (read_at(dir, "status", text, sizeof(text)) < 0)
 		return -1;
 	errno = EBADMSG;
-	if (!ids_of(text, "Uid", posture.uid) || !ids_of(text, "Gid", posture.gid) ||
-	    !value_of(text, "Groups") || !value_of(text, "Cpus_allowed") ||
-	    !number_of(text, "NoNewPrivs", 10, &nnp) || !number_of(text, "Seccomp", 10, &mode) ||
-	    !number_of(text, "Umask", 8, &mask) || !number_of(text, "Threads", 10, &threads) ||
+	const char *groups = value_of(text, "Groups"), *cpus = value_of(text, "Cpus_allowed");
+	if (!groups || !cpus || !ids_of(text, "Uid", posture.uid) ||
+	    !ids_of(text, "Gid", posture.gid) || !number_of(text, "NoNewPrivs", 10, &nnp) ||
+	    !number_of(text, "Seccomp", 10, &mode) || !number_of(text, "Umask", 8, &mask) ||
+	    !number_of(text, "Threads", 10, &threads) ||
 	    !number_of(text, "SigBlk", 16, &posture.sig_blocked) ||
 	    !number_of(text, "SigIgn", 16, &posture.sig_ignored) ||
 	    !number_of(text, "SigCgt", 16, &posture.sig_caught))
@@ -145,8 +146,8 @@ static int read_status(int dir)
 		if (!number_of(text, cap_names[i], 16, &posture.caps[i]))
 			return -1;
 	}
-	posture.groups = words_of(value_of(text, "Groups"));
-	posture.cpus = bits_of(value_of(text, "Cpus_allowed"));
+	posture.groups = words_of(groups);
+	posture.cpus = bits_of(cpus);
 	posture.no_new_privs = (int)nnp;
 	posture.seccomp_mode = (int)mode;
 	posture.seccomp_filters =

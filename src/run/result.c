@@ -85,10 +85,24 @@ static struct bj_result *result_new(const struct result_input *in, struct bj_err
 	return TAKE_PTR(res);
 }
 
+/* What was asked for and not copied out is an error of the run, whatever the program said. */
+static void judge_files(struct bj_result *res, const struct result_input *in)
+{
+	struct verdict *v = &res->verdict;
+	if (!in->files_error || res->error.code != BJ_OK)
+		return;
+	res->error = *in->files_error;
+	if (v->outcome == BJ_EXITED && v->exit_code == 0) {
+		v->status = 125;
+		v->retry = RETRY_CHANGE;
+	}
+}
+
 static int finish_result(struct bj_result **res, const struct report *report,
 			 const struct result_input *in, struct bj_result **ret,
 			 struct bj_error *err)
 {
+	judge_files(*res, in);
 	make_line((*res)->error.layer);
 	make_line((*res)->error.message);
 	make_line((*res)->error.hint);

@@ -157,6 +157,11 @@ static void give_input(struct run *run)
 	input.at += (size_t)n;
 }
 
+static uint64_t at_least(uint64_t value, uint64_t least)
+{
+	return value < least ? least : value;
+}
+
 /* The one word that init still has to say; its silence means that it is gone: false. */
 static bool hear_init(struct run *run)
 {
@@ -165,6 +170,13 @@ static bool hear_init(struct run *run)
 	if (n == (ssize_t)sizeof(message) && message.kind == MESSAGE_STATUS) {
 		run->report->wait_status = message.status;
 		run->report->has_status = 1;
+		/* Where only `monitor` counts, a short run is over before its first look. */
+		if (run_has(run, LAYER_MONITOR)) {
+			struct report *report = run->report;
+			report->usage_by = 2;
+			report->cpu_ns = at_least(report->cpu_ns, message.cpu_ns);
+			report->memory_peak = at_least(report->memory_peak, message.memory_peak);
+		}
 		end_with(run, END_STATUS);
 		return true;
 	}

@@ -177,7 +177,7 @@ static const struct {
 	 {BJ_EXEC, LAYER_COUNT, HOOK_NONE, ENOENT, "execve"},
 	 CONTAINER,
 	 "cannot run no such\\nthing: No such file or directory",
-	 "not in the image"},
+	 "neither in the image"},
 	{"its interpreter is not there",
 	 {BJ_EXEC, LAYER_COUNT, HOOK_NONE, ENOENT, "find the interpreter of the program"},
 	 PLAIN,

@@ -392,9 +392,9 @@ static void option_beats_profile_beats_file_beats_builtin(void **state)
 {
 	struct room *room = *state;
 	const char *path = write_file(room, "p.json",
-				      "{\"pids\": 11, \"nofile\": 21, \"inodes\": 310, "
+				      "{\"pids\": 11, \"nofile\": 121, \"inodes\": 310, "
 				      "\"accept_missing\": [\"cgroup\"], "
-				      "\"profiles\": {\"small\": {\"pids\": 12, \"nofile\": 22}}}");
+				      "\"profiles\": {\"small\": {\"pids\": 12, \"nofile\": 122}}}");
 	/* The order of the calls makes no difference. */
 	for (int turn = 0; turn < 3; turn++) {
 		struct policy policy;
@@ -409,7 +409,7 @@ static void option_beats_profile_beats_file_beats_builtin(void **state)
 			assert_int_equal(policy_set(&policy, FIELD_pids, "13", "--pids", NULL), 0);
 		assert_int_equal(policy_load(&policy, path, NULL), 0);
 		assert_value(&policy, FIELD_pids, 13, "--pids");
-		assert_value(&policy, FIELD_nofile, 22, "profile small");
+		assert_value(&policy, FIELD_nofile, 122, "profile small");
 		assert_value(&policy, FIELD_inodes, 310, path);
 		assert_value(&policy, FIELD_memory, 256 * MIB, "built-in");
 		assert_int_equal(policy_accept_missing(&policy), LAYER_BIT(LAYER_CGROUP));
@@ -422,7 +422,7 @@ static void a_second_file_or_profile_takes_the_place_of_the_first(void **state)
 	struct room *room = *state;
 	struct policy policy;
 	const char *one = write_file(room, "1.json",
-				     "{\"pids\": 11, \"nofile\": 21, \"accept_missing\": "
+				     "{\"pids\": 11, \"nofile\": 121, \"accept_missing\": "
 				     "[\"landlock\"], \"profiles\": {\"a\": {\"pids\": 12}, "
 				     "\"b\": {\"inodes\": 310}}}");
 	const char *two = write_file(room, "2.json", "{\"pids\": 15}");
@@ -495,13 +495,13 @@ static void a_failed_call_leaves_the_policy_as_it_was(void **state)
 {
 	struct room *room = *state;
 	struct policy policy;
-	const char *path = write_file(room, "p.json", "{\"pids\": 11, \"nofile\": 21}");
+	const char *path = write_file(room, "p.json", "{\"pids\": 11, \"nofile\": 121}");
 	const char *bad = write_file(room, "bad.json", "{\"pids\": 12, \"nofile\": 1}");
 	policy_init(&policy);
 	assert_int_equal(policy_load(&policy, path, NULL), 0);
 	assert_int_equal(policy_load(&policy, bad, NULL), -1);
 	assert_value(&policy, FIELD_pids, 11, path);
-	assert_value(&policy, FIELD_nofile, 21, path);
+	assert_value(&policy, FIELD_nofile, 121, path);
 	policy_free(&policy);
 }
 
