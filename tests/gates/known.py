@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """known.py OUTPUT LIST: the findings in an analyser's output that LIST does not explain. A line of LIST
-is FILE CHECK REASON; one that explains nothing any more is a failure too, so the list only shrinks."""
+is FILE CHECK REASON; one that explains nothing any more is named, so that the list shrinks."""
 
 import re
 import sys
@@ -31,7 +31,6 @@ def main():
             bad += 1
     for path, check in sorted(known - seen):
         print(f"{listed.name}: {path} {check}: no longer found; take the line out")
-        bad += 1
     sys.exit(1 if bad else 0)
 
 
