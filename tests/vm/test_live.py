@@ -57,4 +57,5 @@ def test_the_live_suite_passes(runs, kernel, mode):
     got = runs[kernel, mode].result()
     report = got.stdout.decode(errors="replace")
     assert got.status == 0, report[-20000:]
-    assert re.search(r"^\d+ passed, \d+ deselected(, \d+ warnings?)? in ", report.splitlines()[-1]), report[-2000:]
+    counts = r"^\d+ passed, \d+ deselected(, \d+ warnings?)? in "
+    assert re.search(counts, report.splitlines()[-1]), report[-2000:]

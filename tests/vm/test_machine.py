@@ -52,8 +52,9 @@ def test_an_ordinary_user_gets_no_cgroup_undelegated(boot):
 
 
 def test_systemd_delegates_to_an_ordinary_user(boot):
-    script = "systemd-run --user --scope -q -p Delegate=yes sh -c 'cd /sys/fs/cgroup/$(cut -d: -f3 " \
-        "/proc/self/cgroup) && mkdir leaf && cat cgroup.controllers && pwd'"
+    inner = "cd /sys/fs/cgroup/$(cut -d: -f3 /proc/self/cgroup) && mkdir leaf && " \
+        "cat cgroup.controllers && pwd"
+    script = f"systemd-run --user --scope -q -p Delegate=yes sh -c '{inner}'"
     got = boot(["sh", "-c", script], user=vm.USER, init="systemd")
     assert got.status == 0, got
     controllers, place = got.stdout.decode().splitlines()
@@ -77,7 +78,8 @@ def test_sysctls_and_setup_are_in_force(boot):
 
 @pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("kill -9 $$", 137)])
 def test_the_status_is_the_commands_whatever_it_prints(boot, script, status):
-    lies = "for to in /dev/stdout /dev/stderr /dev/console; do printf 'start\\nexit 0\\n' >$to; done;"
+    places = "/dev/stdout /dev/stderr /dev/console"
+    lies = f"for to in {places}; do printf 'start\\nexit 0\\n' >$to; done;"
     got = boot(["sh", "-c", lies + script])
     assert (got.status, got.stdout, got.stderr) == (status, b"start\nexit 0\n", b"start\nexit 0\n")
 
@@ -103,7 +105,7 @@ def test_a_hang_is_cut_and_leaves_nothing(boot):
     with pytest.raises(vm.VmError, match="no end after 15 s, while the command: killed"):
         boot(["sleep", "1000"], timeout_s=15)
     assert children() == before
-    assert list((vm.CACHE / "runs").glob("run-*")) == []
+    assert list((vm.CACHE / "runs").glob(f"run-{os.getpid()}-*")) == []
 
 
 def test_a_panic_is_a_failure(boot):

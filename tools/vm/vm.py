@@ -116,7 +116,8 @@ def job_settings(job):
 def job_command(job):
     """The command as a script: exec, so that the process that was placed becomes the command."""
     home = "/root" if job.user == "root" else f"/home/{USER}"
-    env = [f"PATH={PATH}", f"HOME={home}", f"USER={job.user}", f"LOGNAME={job.user}", "LANG=C.UTF-8"]
+    env = [f"PATH={PATH}", f"HOME={home}", f"USER={job.user}", f"LOGNAME={job.user}"]
+    env.append("LANG=C.UTF-8")
     if job.init == "systemd" and job.user != "root":
         env.append(f"XDG_RUNTIME_DIR=/run/user/{USER_ID}")
         env.append(f"DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/{USER_ID}/bus")
@@ -245,7 +246,7 @@ class Machine:
         if not (kernel_dir / "initramfs").exists():
             raise VmError(f"kernel {self.job.kernel} is not there: run tools/vm/prepare")
         (CACHE / "runs").mkdir(parents=True, exist_ok=True)
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=CACHE / "runs"))
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix=f"run-{os.getpid()}-", dir=CACHE / "runs"))
         try:
             self.start(kernel_dir)
         except BaseException:
