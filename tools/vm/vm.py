@@ -282,7 +282,12 @@ class Machine:
         for end in self.ends.values():
             end.close()
         if self.dir is not None:
-            shutil.rmtree(self.dir, ignore_errors=True)
+            # `root` is where the host's files are bound, in virtiofsd's namespace only: an empty
+            # directory here, and should it ever not be, nothing is removed.
+            root = self.dir / "root"
+            if root.exists():
+                root.rmdir()
+            shutil.rmtree(self.dir)
 
     def log(self):
         return (self.dir / "log").read_text(errors="replace").strip()
