@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "files/files.h"
+#include "run/host_cgroup.h"
 #include "run/launcher.h"
 #include "run/plan_build.h"
 #include "run/report_check.h"
@@ -389,6 +390,8 @@ static int run_state(struct run_state *run, int cancel_fd, struct bj_result **re
 	};
 	if (launcher_run(&run->launcher, &ask, &why) < 0)
 		return make_result(run, &why, false, ret, err);
+	if (run->launcher.report->phase != PHASE_DONE)
+		(void)host_cgroup_remove(run->run_id);
 	collect(run);
 	return make_result(run, NULL, run->launcher.cancelled, ret, err);
 }

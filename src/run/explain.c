@@ -161,7 +161,7 @@ static const struct mend {
 	{ANY_LAYER, NOT_ALLOWED, NULL, userns_by_profile,
 	 "AppArmor allows user namespaces only to programs with a profile here: install Belljar's "
 	 "package, which brings one, or as root: apparmor_parser -r /etc/apparmor.d/belljar."},
-	{LAYER_MOUNT, NOT_ALLOWED, "node of the tree", NULL,
+	{LAYER_MOUNT, NOT_ALLOWED, "fresh proc", NULL,
 	 "If /proc is covered in parts here, the kernel refuses a fresh one: run Belljar where "
 	 "/proc is "
 	 "whole. `belljar doctor` tries each mount alone."},

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *const controllers[V1_COUNT] = {
@@ -171,6 +172,37 @@ void host_cgroup_find(struct host_cgroup *ret)
 		memcpy(ret->why, v2_user, sizeof(v2_user));
 }
 
+static uint64_t remove_in(const char *dir, const char *run_id, uint64_t until_ns)
+{
+	char name[2 * HOST_CGROUP_PATH + 64];
+	struct timespec moment = {.tv_nsec = 1000000};
+	(void)snprintf(name, sizeof(name), "%s/belljar-%s/cgroup.kill", dir, run_id);
+	(void)write_at(AT_FDCWD, name, "1");
+	(void)snprintf(name, sizeof(name), "%s/belljar-%s", dir, run_id);
+	while (rmdir(name) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		if (errno != EBUSY || clock_ns() > until_ns)
+			return 1;
+		(void)nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
+uint64_t host_cgroup_remove(const char *run_id)
+{
+	struct host_cgroup found;
+	uint64_t left = 0, until_ns = clock_ns() + UINT64_C(2000000000);
+	host_cgroup_find(&found);
+	for (int i = 0; i < V1_COUNT; i++) {
+		if (found.kind == CGROUP_V1)
+			left += remove_in(found.v1[i], run_id, until_ns);
+	}
+	if (found.kind != CGROUP_NONE && found.v2[0])
+		left += remove_in(found.v2, run_id, until_ns);
+	return left;
+}
+
 /* ---- The leaf of a program of ours --------------------------------------------------------- */
 
 #define LEAF "belljar.self"
@@ -214,6 +246,9 @@ int host_cgroup_enter_leaf(struct bj_error *err)
 	(void)snprintf(leaf, sizeof(leaf), "%s/" LEAF, dir);
 	if (mkdir(leaf, 0755) < 0 && errno != EEXIST)
 		return fail_errno(err, BJ_UNSUPPORTED, "make a leaf in the delegated cgroup");
+	/* Whatever the umask is. */
+	if (chmod(leaf, 0755) < 0)
+		return fail_errno(err, BJ_UNSUPPORTED, "set the mode of the leaf");
 	if (move_self(leaf) < 0)
 		return fail_errno(err, BJ_UNSUPPORTED, "move into a leaf of the delegated cgroup");
 	memcpy(entered, dir, (size_t)n + 1);

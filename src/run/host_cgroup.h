@@ -19,6 +19,12 @@ struct host_cgroup {
 void host_cgroup_find(struct host_cgroup *ret);
 
 /*
+ * Removes the cgroups of a run whose launcher died before it could, once what is in them has died
+ * too, which it does with its launcher. Returns how many are left after a bounded wait.
+ */
+uint64_t host_cgroup_remove(const char *run_id);
+
+/*
  * Makes the cgroup that this process sits in alone ready for runs of an ordinary user: moves this
  * process into a leaf of it and enables the controllers (v2 gives none to the children of a cgroup
  * that holds a process). Only for a program that owns its process, never from the library.

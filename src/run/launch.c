@@ -142,6 +142,10 @@ static int clone_init(struct run *run, struct fault *fault)
 		(void)close(run->child.stdio[i]);
 		run->child.stdio[i] = -1;
 	}
+	/* The deadline's one means of killing: seen to work before it is needed. */
+	if (STEP(fault, LAYER_DEADLINE, HOOK_PARENT, "signal init by its pidfd",
+		 syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0)) < 0)
+		return -1;
 	char name[16];
 	(void)snprintf(name, sizeof(name), "%d", launch->init);
 	launch->init_dir =
@@ -381,10 +385,10 @@ static bool caller_is_gone(const struct run *run)
 
 void launch_run(struct run *run)
 {
-	struct fault fault = {0};
+	struct fault fault = run->early;
 	run->report->phase = PHASE_SETUP;
 	run->report->tasks_denied = UNKNOWN;
-	if (set_up(run, &fault) == 0) {
+	if (fault.code == BJ_OK && set_up(run, &fault) == 0) {
 		supervise(run);
 	} else {
 		run->report->fault = fault;

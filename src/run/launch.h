@@ -32,6 +32,8 @@ struct run {
 	int program_socket_end;
 	int signals; /* signalfd: SIGCHLD */
 
+	struct fault early; /* of the launcher's own start: nothing is built then */
+
 	pid_t guard;	  /* or 0 */
 	int guard_socket; /* its end is the guard's */
 };

@@ -52,20 +52,9 @@ static int be_ordinary(void)
 	return personality(0) < 0 ? -1 : 0;
 }
 
-/* Before anything is received: nothing inherited but the socket, known signals and umask. */
-static int start_clean(void)
+/* Descriptor 0, the socket, moves above the program's four; they become /dev/null. */
+static int take_socket(void)
 {
-	sigset_t all;
-	(void)sigfillset(&all);
-	if (environ[0] || sigprocmask(SIG_SETMASK, &all, NULL) < 0 || be_ordinary() < 0)
-		return -1;
-	/* posix_spawn reset the actions; SIGCHLD must be, or waiting fails. */
-	struct sigaction action = {.sa_handler = SIG_DFL};
-	if (sigaction(SIGCHLD, &action, NULL) < 0)
-		return -1;
-	(void)umask(077);
-	if (syscall(SYS_close_range, 3, ~0U, 0) < 0)
-		return -1;
 	run.control = fcntl(0, F_DUPFD_CLOEXEC, FIRST_FD);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (run.control < 0 || null < 0)
@@ -74,9 +63,12 @@ static int start_clean(void)
 		if (fd != null && dup3(null, fd, O_CLOEXEC) < 0)
 			return -1;
 	}
-	if (null >= FIRST_FD)
-		(void)close(null);
-	/* A caller's lowered soft limits are not meant for set-up; its hard ones stand. */
+	return null >= FIRST_FD ? close(null) : 0;
+}
+
+/* A caller's lowered soft limits are not meant for set-up; its hard ones stand. */
+static int raise_limits(void)
+{
 	static const int raised[] = {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU, RLIMIT_AS};
 	for (size_t i = 0; i < sizeof(raised) / sizeof(raised[0]); i++) {
 		struct rlimit limit;
@@ -86,8 +78,41 @@ static int start_clean(void)
 		if (setrlimit(raised[i], &limit) < 0)
 			return -1;
 	}
-	/* A session of its own: signals of the caller's terminal are the caller's to handle. */
-	return setsid() < 0 && errno != EPERM ? -1 : chdir("/");
+	return 0;
+}
+
+/* posix_spawn reset the actions; SIGCHLD must be, or waiting fails. */
+static int known_signals(void)
+{
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	sigset_t all;
+	(void)sigfillset(&all);
+	if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+		return -1;
+	return sigaction(SIGCHLD, &action, NULL);
+}
+
+/*
+ * Before anything is received: nothing inherited but the socket, known signals and umask. What
+ * fails here is told once there is a report to tell it in; nothing is built then.
+ */
+static int start_clean(struct fault *fault)
+{
+	(void)umask(077);
+	if (STEP(fault, LAYER_ENV, HOOK_PREPARE, "start with an empty environment",
+		 environ[0] ? (errno = E2BIG, -1) : 0) < 0 ||
+	    STEP(fault, LAYER_COUNT, HOOK_PREPARE, "set up signals", known_signals()) < 0 ||
+	    STEP(fault, LAYER_RLIMIT, HOOK_PREPARE, "be scheduled like others", be_ordinary()) <
+		    0 ||
+	    STEP(fault, LAYER_FDS, HOOK_PREPARE, "close inherited descriptors",
+		 syscall(SYS_close_range, 3, ~0U, 0)) < 0 ||
+	    STEP(fault, LAYER_RLIMIT, HOOK_PREPARE, "raise soft limits", raise_limits()) < 0 ||
+	    /* A session of its own: signals of the caller's terminal are the caller's to handle. */
+	    STEP(fault, LAYER_TERMINAL, HOOK_PREPARE, "start a session",
+		 setsid() < 0 && errno != EPERM ? -1 : 0) < 0 ||
+	    STEP(fault, LAYER_COUNT, HOOK_PREPARE, "enter the root", chdir("/")) < 0)
+		return -1;
+	return 0;
 }
 
 static int take_report(int fd, uint64_t keep_bytes)
@@ -201,7 +226,7 @@ static void set_oom_adjust(void)
 	(void)snprintf(run.oom_adjust, sizeof(run.oom_adjust), "%ld", mine > 500 ? mine : 500);
 }
 
-static int complete(void)
+static int complete(struct fault *fault)
 {
 	const struct plan *plan = run.launch.plan;
 	run.launch.required = plan->required & layers_required();
@@ -216,8 +241,11 @@ static int complete(void)
 	run.child.env =
 		run.launch.required & LAYER_BIT(LAYER_ENV) ? pointers(plan, plan->env) : environ;
 	run.child.execs = pointers(plan, plan->execs);
-	run.launch.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (!run.child.argv || !run.child.env || !run.child.execs || run.launch.proc_fd < 0)
+	run.launch.proc_fd = (int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open /proc",
+				       open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (run.launch.proc_fd < 0 ||
+	    STEP(fault, LAYER_COUNT, HOOK_PREPARE, "find memory for pointers",
+		 run.child.argv && run.child.env && run.child.execs ? 0 : -1) < 0)
 		return -1;
 	set_oom_adjust();
 	return 0;
@@ -228,11 +256,12 @@ int main(void)
 	struct fault fault = {0};
 	uint64_t entered = clock_ns();
 	set_empty();
-	if (start_clean() < 0 || receive(&fault) < 0)
+	/* Without a socket, a plan and a report there is nobody to tell. */
+	(void)start_clean(&run.early);
+	if (take_socket() < 0 || receive(&fault) < 0)
 		return 125;
 	run.report->stage_ns[STAGE_ENTER] = entered;
-	if (complete() < 0)
-		return 125;
+	(void)complete(&run.early);
 	run.report->stage_ns[STAGE_PLANNED] = clock_ns();
 	launch_run(&run);
 	return 0;

@@ -121,6 +121,8 @@ static enum retry retry_of_fault(const struct fault *fault)
 	for (size_t i = 0; i < ARRAY_SIZE(request); i++)
 		if (fault->layer == LAYER_MOUNT && fault->os == request[i])
 			return RETRY_CHANGE;
+	if (fault->layer == LAYER_USER && fault->os == ENOSPC) /* max_user_namespaces */
+		return RETRY_NEVER;
 	for (size_t i = 0; i < ARRAY_SIZE(host); i++)
 		if (fault->os == host[i])
 			return RETRY_NEVER;

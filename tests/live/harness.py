@@ -327,8 +327,8 @@ def cmdline(pid):
 def marked(marker):
     """Processes of the host with `marker` in their command line, this one's command left out."""
     needle = marker.encode()
-    return {pid for pid in processes() if needle in cmdline(pid) and b"belljar" not in
-            cmdline(pid).split(b"\0")[0] and b"setpriv" not in cmdline(pid).split(b"\0")[0]}
+    command = bytes(BELLJAR)
+    return {pid for pid in processes() if needle in cmdline(pid) and command not in cmdline(pid)}
 
 
 def inits(of):

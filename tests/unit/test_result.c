@@ -136,7 +136,7 @@ static const struct verdict_case verdict_cases[] = {
 	 .outcome = BJ_SANDBOX_ERROR, NO_EXIT, .exit_status = 125, .retry = RETRY_CHANGE},
 	{"no room for another namespace", DONE, .end = END_FAULT,
 	 .fault = {.code = BJ_SETUP, .layer = LAYER_USER, .os = ENOSPC},
-	 .outcome = BJ_SANDBOX_ERROR, NO_EXIT, .exit_status = 125, .retry = RETRY_SAME},
+	 .outcome = BJ_SANDBOX_ERROR, NO_EXIT, .exit_status = 125, .retry = RETRY_NEVER},
 	{"a step of the mounts failed", DONE, .end = END_FAULT,
 	 .fault = {.code = BJ_SETUP, .layer = LAYER_MOUNT, .os = EIO}, .outcome = BJ_SANDBOX_ERROR,
 	 NO_EXIT, .exit_status = 125, .retry = RETRY_SAME},
