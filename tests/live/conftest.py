@@ -5,6 +5,7 @@ import ctypes
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -21,6 +22,10 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "attack(*ids): the attacks that a test carries out")
     # Whatever is left of a run becomes this process's child, so that it is found and counted.
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # A shell starts its background jobs with SIGINT ignored, and what starts ignored stays so.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     if not harness.BELLJAR.exists():
         raise pytest.UsageError(f"{harness.BELLJAR} is not there; build and install first")
 
