@@ -185,7 +185,7 @@ static void way_limits(void)
 	(void)setrlimit(RLIMIT_CORE, &core);
 	(void)setrlimit(RLIMIT_STACK, &stack);
 	struct bj_request *req = request(argv);
-	if (bj_request_set(req, "nofile", "32", &err) < 0)
+	if (bj_request_set(req, "nofile", "64", &err) < 0)
 		wrong("bj_request_set", &err);
 	if (bj_run(req, -1, &res, &err) < 0)
 		wrong("bj_run", &err);
