@@ -22,9 +22,6 @@ LEFT_OUT = "not (storm_of_forks and exit)"
 ROWS = [
     # kernel, mode of tests/live/harness.py
     ("6.1", "root"),
-    ("6.12", "user-cgroup"),
-    ("6.1", "user-cgroup"),
-    ("6.12", "user"),
 ]
 
 
