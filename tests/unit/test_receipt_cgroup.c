@@ -132,6 +132,18 @@ static void a_limit_rounded_down_to_a_page_is_accepted(void **state)
 	refuses(LAYER_CGROUP, LIMITED);
 }
 
+/* Nor is it 0, however small the limit. */
+static void a_limit_that_is_no_number_is_refused(void **state)
+{
+	(void)state;
+	planned_for(V2);
+	plan->memory_bytes = 1;
+	put("memory.max", "1\n");
+	accepts(LAYER_CGROUP);
+	put("memory.max", "max\n");
+	refuses(LAYER_CGROUP, LIMITED);
+}
+
 static void a_run_without_a_cgroup_is_refused(void **state)
 {
 	(void)state;
@@ -150,6 +162,7 @@ int main(void)
 		cmocka_unit_test(another_cgroup_is_refused),
 		cmocka_unit_test(another_limit_is_refused),
 		cmocka_unit_test(a_limit_rounded_down_to_a_page_is_accepted),
+		cmocka_unit_test(a_limit_that_is_no_number_is_refused),
 		cmocka_unit_test(a_run_without_a_cgroup_is_refused),
 	};
 	return cmocka_run_group_tests(tests, receipt_setup, receipt_teardown);
