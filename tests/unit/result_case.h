@@ -87,24 +87,57 @@ static inline void launcher_writes(struct shared *s, enum bj_stream stream, cons
 	}
 }
 
-/* The built-in policy, and every layer required. */
-static inline struct result_input usual_input(const struct policy *policy)
+/* The built-in policy, for a whole group of tests. */
+static struct policy usual_policy;
+
+static inline int usual_setup(void **state)
+{
+	(void)state;
+	policy_init(&usual_policy);
+	return 0;
+}
+
+static inline int usual_teardown(void **state)
+{
+	(void)state;
+	policy_free(&usual_policy);
+	return 0;
+}
+
+/* That policy, and every layer required. */
+static inline struct result_input usual_input(void)
 {
 	return (struct result_input){
 		.run_id = "0123456789abcdef",
-		.policy = policy,
+		.policy = &usual_policy,
 		.program = "python3",
 		.required = EVERY_LAYER,
 	};
 }
 
-static inline struct bj_result *result_of(const struct shared *s, const struct result_input *in)
+static inline struct bj_result *result_with(const struct shared *s, const struct result_input *in)
 {
 	struct bj_result *res = NULL;
 	struct bj_error err = {0};
 	assert_int_equal(result_from_report(s->report, s->size, in, &res, &err), 0);
 	assert_non_null(res);
 	return res;
+}
+
+/* Of a run that no launcher was started for. */
+static inline struct bj_result *result_of_error(const struct bj_error *why)
+{
+	const struct result_input in = {0};
+	struct bj_result *res = NULL;
+	struct bj_error err = {0};
+	assert_int_equal(result_from_error(why, &in, &res, &err), 0);
+	return res;
+}
+
+static inline struct bj_result *result_of(const struct shared *s)
+{
+	const struct result_input in = usual_input();
+	return result_with(s, &in);
 }
 
 #endif

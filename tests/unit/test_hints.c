@@ -2,8 +2,6 @@
 /* Hints: what a model is told about each end. */
 #include "result_case.h"
 
-static struct policy policy;
-
 /* A program that exited with 1 after it wrote `text` to stderr. */
 static char *hint_after(const char *text, const char *language)
 {
@@ -12,9 +10,9 @@ static char *hint_after(const char *text, const char *language)
 	s.report->has_status = 1;
 	s.report->wait_status = EXITED(1);
 	launcher_writes(&s, BJ_STDERR, text, strlen(text));
-	struct result_input in = usual_input(&policy);
+	struct result_input in = usual_input();
 	in.language = language;
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_with(&s, &in);
 	assert_int_equal(bj_result_outcome(res), BJ_EXITED);
 	assert_int_equal(res->verdict.limits, 0);
 	return strdup(bj_result_hint(res));
@@ -102,11 +100,10 @@ static void a_touched_limit_is_not_also_a_cause(void **state)
 	(void)state;
 	auto_shared struct shared s = shared_ended(EXITED(1));
 	launcher_writes(&s, BJ_STDERR, "No space left on device\n", 24);
-	struct result_input in = usual_input(&policy);
-	auto_put struct bj_result *guessed = result_of(&s, &in);
+	auto_put struct bj_result *guessed = result_of(&s);
 	assert_non_null(strstr(bj_result_hint(guessed), "A private mount is full"));
 	s.report->disk_full = DISK_TMP;
-	auto_put struct bj_result *known = result_of(&s, &in);
+	auto_put struct bj_result *known = result_of(&s);
 	assert_null(strstr(bj_result_hint(known), "A private mount is full"));
 	assert_non_null(strstr(bj_result_hint(known), "code 1. /tmp (16m) was full"));
 }
@@ -116,8 +113,7 @@ static void no_cause_is_looked_for_after_a_success(void **state)
 	(void)state;
 	auto_shared struct shared s = shared_ended(EXITED(0));
 	launcher_writes(&s, BJ_STDERR, "MemoryError\n", 12);
-	struct result_input in = usual_input(&policy);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	assert_string_equal(bj_result_hint(res), "");
 }
 
@@ -165,8 +161,7 @@ static void every_end_names_its_number(void **state)
 		s.report->disk_full = c->disk_full;
 		s.report->wall_ns = c->wall_ms * 1000000;
 		s.report->cpu_ns = c->cpu_ms * 1000000;
-		struct result_input in = usual_input(&policy);
-		auto_put struct bj_result *res = result_of(&s, &in);
+		auto_put struct bj_result *res = result_of(&s);
 		for (size_t k = 0; k < ARRAY_SIZE(c->expected) && c->expected[k]; k++)
 			if (!strstr(bj_result_hint(res), c->expected[k]))
 				fail_msg("no \"%s\" in: %s", c->expected[k], bj_result_hint(res));
@@ -184,11 +179,12 @@ static void the_numbers_are_those_of_the_policy_of_this_run(void **state)
 	small.number[FIELD_time] = 1500;
 	auto_shared struct shared s = shared_ended(0);
 	s.report->end = END_TIME;
-	struct result_input in = usual_input(&small);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	struct result_input in = usual_input();
+	in.policy = &small;
+	auto_put struct bj_result *res = result_with(&s, &in);
 	assert_non_null(strstr(bj_result_hint(res), "1.5s"));
 	in.policy = NULL;
-	auto_put struct bj_result *without = result_of(&s, &in);
+	auto_put struct bj_result *without = result_with(&s, &in);
 	assert_non_null(strstr(bj_result_hint(without), "its limit"));
 	policy_free(&small);
 }
@@ -199,14 +195,13 @@ static void what_is_left_behind_is_said(void **state)
 	auto_shared struct shared s = shared_ended(EXITED(0));
 	s.report->left_processes = 1;
 	s.report->left_cgroups = 2;
-	struct result_input in = usual_input(&policy);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	assert_int_equal(bj_result_outcome(res), BJ_EXITED);
 	assert_string_equal(
 		bj_result_hint(res),
 		"Belljar left behind on this host: 1 process, 2 cgroups. Tell the operator.");
 	s.report->left_processes = UINT64_MAX;
-	auto_put struct bj_result *unknown = result_of(&s, &in);
+	auto_put struct bj_result *unknown = result_of(&s);
 	assert_non_null(
 		strstr(bj_result_hint(unknown), "processes that could not be counted, 2 cg"));
 }
@@ -217,24 +212,10 @@ static void files_that_could_not_be_copied_out_are_said(void **state)
 	auto_shared struct shared s = shared_ended(EXITED(0));
 	struct bj_error error = {.code = BJ_INVALID};
 	(void)snprintf(error.message, sizeof(error.message), "--out plot.svg: not there");
-	struct result_input in = usual_input(&policy);
+	struct result_input in = usual_input();
 	in.files_error = &error;
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_with(&s, &in);
 	assert_string_equal(bj_result_hint(res), "--out plot.svg: not there.");
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	policy_init(&policy);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	policy_free(&policy);
-	return 0;
 }
 
 int main(void)
@@ -248,5 +229,5 @@ int main(void)
 		cmocka_unit_test(what_is_left_behind_is_said),
 		cmocka_unit_test(files_that_could_not_be_copied_out_are_said),
 	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, usual_setup, usual_teardown);
 }

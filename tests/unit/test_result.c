@@ -4,8 +4,6 @@
 
 #include "run/report_check.h"
 
-static struct policy policy;
-
 /* ---- The decision ------------------------------------------------------------------------- */
 
 struct verdict_case {
@@ -191,14 +189,13 @@ static void report_of_case(const struct verdict_case *c, struct report *r)
 static void every_end_has_its_outcome(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
 	for (size_t i = 0; i < ARRAY_SIZE(verdict_cases); i++) {
 		const struct verdict_case *c = &verdict_cases[i];
 		auto_shared struct shared s = shared_new(64);
 		report_of_case(c, s.report);
 		print_message("# %s\n", c->name);
 		assert_null(report_impossible(s.report));
-		auto_put struct bj_result *res = result_of(&s, &in);
+		auto_put struct bj_result *res = result_of(&s);
 		assert_int_equal(bj_result_outcome(res), c->outcome);
 		assert_int_equal(bj_result_started(res), c->started);
 		assert_int_equal(bj_result_exit_code(res), c->exit_code);
@@ -380,13 +377,12 @@ static void (*const breaks[])(struct report *) = {
 static void a_report_that_cannot_be_is_a_sandbox_error(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
 	for (size_t i = 0; i < ARRAY_SIZE(breaks); i++) {
 		auto_shared struct shared s = shared_ended(EXITED(0));
-		auto_put struct bj_result *good = result_of(&s, &in);
+		auto_put struct bj_result *good = result_of(&s);
 		assert_int_equal(bj_result_outcome(good), BJ_EXITED);
 		breaks[i](s.report);
-		auto_put struct bj_result *bad = result_of(&s, &in);
+		auto_put struct bj_result *bad = result_of(&s);
 		assert_int_equal(bj_result_outcome(bad), BJ_SANDBOX_ERROR);
 		assert_int_equal(bj_result_status(bad), 125);
 		assert_int_equal(bj_result_error(bad)->code, BJ_INTERNAL);
@@ -399,7 +395,6 @@ static void a_report_that_cannot_be_is_a_sandbox_error(void **state)
 static void the_extremes_of_a_report_are_possible(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
 	auto_shared struct shared s = shared_ended(EXITED(255));
 	struct report *r = s.report;
 	r->inflight = 1;
@@ -413,28 +408,27 @@ static void the_extremes_of_a_report_are_possible(void **state)
 	memset(r->fault.what, 'x', sizeof(r->fault.what) - 1);
 	memset(r->layer[LAYER_NET].note, 'x', sizeof(r->layer[0].note) - 1);
 	assert_null(report_impossible(r));
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	assert_int_equal(bj_result_status(res), 255);
 	assert_non_null(bj_result_json(res));
 
 	/* No output at all, and no room for any. */
 	auto_shared struct shared none = shared_new(0);
 	none.report->end = END_CANCEL;
-	auto_put struct bj_result *empty = result_of(&none, &in);
+	auto_put struct bj_result *empty = result_of(&none);
 	assert_int_equal(bj_result_outcome(empty), BJ_CANCELLED);
 }
 
 static void set_up_that_met_its_memory_limit_says_so(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
 	for (uint64_t kills = 0; kills < 2; kills++) {
 		auto_shared struct shared s = shared_new(64);
 		s.report->end = END_FAULT;
 		s.report->stage_ns[STAGE_GO] = 0;
 		s.report->oom_kills = kills;
 		s.report->fault = (struct fault){BJ_SETUP, LAYER_INIT, HOOK_PARENT, EPIPE, "init"};
-		auto_put struct bj_result *res = result_of(&s, &in);
+		auto_put struct bj_result *res = result_of(&s);
 		assert_int_equal(strstr(bj_result_error(res)->hint, "memory limit") != NULL, kills);
 	}
 }
@@ -442,13 +436,12 @@ static void set_up_that_met_its_memory_limit_says_so(void **state)
 static void before_the_start_only_what_was_proven_has_a_row(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
 	auto_shared struct shared s = shared_new(64);
 	s.report->end = END_FAULT;
 	s.report->stage_ns[STAGE_GO] = 0;
 	s.report->fault = (struct fault){BJ_SETUP, LAYER_NET, HOOK_CHILD, EIO, "loopback"};
 	s.report->layer[LAYER_NET].proof = PROOF_NONE;
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	assert_int_equal(bj_result_outcome(res), BJ_SANDBOX_ERROR);
 	assert_int_equal(res->layer[LAYER_NET].state, STATE_NONE);
 	assert_int_equal(res->layer[LAYER_MOUNT].state, STATE_PROVEN);
@@ -468,7 +461,6 @@ static void a_limit_is_a_cut_and_an_exit_is_none(void **state)
 		{PHASE_DONE, END_OUTPUT, 2},
 		{PHASE_STARTED, END_NONE, 2},
 	};
-	struct result_input in = usual_input(&policy);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		auto_shared struct shared s = shared_ended(EXITED(0));
 		s.report->phase = cases[i].phase;
@@ -476,7 +468,7 @@ static void a_limit_is_a_cut_and_an_exit_is_none(void **state)
 		if (cases[i].end == END_NONE)
 			s.report->stage_ns[STAGE_CLEAN] = 0;
 		launcher_writes(&s, BJ_STDOUT, "ok\xe2\x82", 4);
-		auto_put struct bj_result *res = result_of(&s, &in);
+		auto_put struct bj_result *res = result_of(&s);
 		assert_int_equal(bj_result_output(res, BJ_STDOUT).size, cases[i].size);
 		assert_int_equal(res->stream[BJ_STDOUT].utf8, cases[i].size == 2);
 	}
@@ -485,16 +477,15 @@ static void a_limit_is_a_cut_and_an_exit_is_none(void **state)
 static void an_untouched_or_short_report_started_nothing(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
 	auto_shared struct shared s = shared_ended(EXITED(0));
 	for (size_t size = 0; size < sizeof(struct report); size += 37) {
 		struct shared cut = {.report = s.report, .size = size};
-		auto_put struct bj_result *res = result_of(&cut, &in);
+		auto_put struct bj_result *res = result_of(&cut);
 		assert_int_equal(bj_result_outcome(res), BJ_SANDBOX_ERROR);
 		assert_false(bj_result_started(res));
 	}
 	memset(s.report, 0, s.size);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	assert_int_equal(bj_result_outcome(res), BJ_SANDBOX_ERROR);
 	assert_false(bj_result_started(res));
 	assert_string_equal(bj_result_error(res)->message, "the launcher left no report");
@@ -503,11 +494,10 @@ static void an_untouched_or_short_report_started_nothing(void **state)
 static void a_layer_let_go_without_its_proof_is_named(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
 	for (size_t i = 0; i < LAYER_MONITOR; i++) {
 		auto_shared struct shared s = shared_ended(EXITED(0));
 		s.report->layer[i].proof = PROOF_NONE;
-		auto_put struct bj_result *res = result_of(&s, &in);
+		auto_put struct bj_result *res = result_of(&s);
 		assert_int_equal(bj_result_outcome(res), BJ_SANDBOX_ERROR);
 		assert_true(bj_result_started(res));
 		assert_string_equal(bj_result_error(res)->layer, layers[i].name);
@@ -517,21 +507,21 @@ static void a_layer_let_go_without_its_proof_is_named(void **state)
 static void a_layer_is_missing_only_where_the_plan_says_so(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
+	struct result_input in = usual_input();
 	auto_shared struct shared s = shared_ended(EXITED(0));
 	s.report->layer[LAYER_CGROUP] = (struct report_layer){.required = 1, .missing = 1};
-	auto_put struct bj_result *refused = result_of(&s, &in);
+	auto_put struct bj_result *refused = result_with(&s, &in);
 	assert_int_equal(bj_result_outcome(refused), BJ_SANDBOX_ERROR);
 	assert_string_equal(bj_result_error(refused)->layer, "cgroup");
 
 	in.missing = LAYER_BIT(LAYER_CGROUP);
 	in.required |= LAYER_BIT(LAYER_MONITOR);
-	auto_put struct bj_result *unwatched = result_of(&s, &in);
+	auto_put struct bj_result *unwatched = result_with(&s, &in);
 	assert_int_equal(bj_result_outcome(unwatched), BJ_SANDBOX_ERROR);
 	assert_string_equal(bj_result_error(unwatched)->layer, "monitor");
 
 	s.report->layer[LAYER_MONITOR] = (struct report_layer){.required = 1, .proof = BY_LAUNCHER};
-	auto_put struct bj_result *accepted = result_of(&s, &in);
+	auto_put struct bj_result *accepted = result_with(&s, &in);
 	assert_int_equal(bj_result_outcome(accepted), BJ_EXITED);
 	assert_int_equal(accepted->layer[LAYER_CGROUP].state, STATE_ACCEPTED_MISSING);
 	assert_int_equal(accepted->layer[LAYER_MONITOR].state, STATE_PROVEN);
@@ -540,12 +530,11 @@ static void a_layer_is_missing_only_where_the_plan_says_so(void **state)
 static void a_dead_launcher_leaves_its_output(void **state)
 {
 	(void)state;
-	struct result_input in = usual_input(&policy);
 	auto_shared struct shared s = shared_new(64);
 	s.report->phase = PHASE_STARTED;
 	s.report->end = END_NONE;
 	launcher_writes(&s, BJ_STDOUT, "so far", 6);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	struct bj_output out = bj_result_output(res, BJ_STDOUT);
 	assert_int_equal(bj_result_outcome(res), BJ_SANDBOX_ERROR);
 	assert_true(bj_result_started(res));
@@ -575,12 +564,9 @@ static void an_error_before_the_launcher_is_a_result(void **state)
 		{BJ_INTERNAL, ENOMEM, BJ_SANDBOX_ERROR, 125, RETRY_SAME},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct result_input in = {0};
 		struct bj_error why = {.code = cases[i].code, .os_error = cases[i].os};
 		(void)snprintf(why.message, sizeof(why.message), "memory: 8g is above\n\x1b[1m 4g");
-		auto_put struct bj_result *res = NULL;
-		struct bj_error err;
-		assert_int_equal(result_from_error(&why, &in, &res, &err), 0);
+		auto_put struct bj_result *res = result_of_error(&why);
 		assert_int_equal(bj_result_outcome(res), cases[i].outcome);
 		assert_int_equal(bj_result_status(res), cases[i].status);
 		assert_int_equal(res->verdict.retry, cases[i].retry);
@@ -604,14 +590,25 @@ static void message_and_mend_are_joined_as_text(void **state)
 		{"no such file", "", "Nothing ran: no such file."},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct result_input in = {0};
-		struct bj_error why = {.code = BJ_REFUSED}, err;
+		struct bj_error why = {.code = BJ_REFUSED};
 		(void)snprintf(why.message, sizeof(why.message), "%s", cases[i].message);
 		(void)snprintf(why.hint, sizeof(why.hint), "%s", cases[i].hint);
-		auto_put struct bj_result *res = NULL;
-		assert_int_equal(result_from_error(&why, &in, &res, &err), 0);
+		auto_put struct bj_result *res = result_of_error(&why);
 		assert_string_equal(bj_result_hint(res), cases[i].expected);
 	}
+}
+
+static void what_is_said_before_the_launcher_stays(void **state)
+{
+	(void)state;
+	const struct bj_error why = {.code = BJ_UNSUPPORTED, .layer = "cgroup", .hint = "Mend it."};
+	auto_put struct bj_result *res = result_of_error(&why);
+	assert_string_equal(bj_result_error(res)->layer, "cgroup");
+	assert_string_equal(bj_result_error(res)->hint, "Mend it.");
+	assert_true(res->counted); /* nothing was made */
+	auto_put struct bj_result *unsaid = result_of_error(NULL);
+	assert_int_equal(bj_result_outcome(unsaid), BJ_SANDBOX_ERROR);
+	assert_string_equal(bj_result_error(unsaid)->message, "the run ended before it began");
 }
 
 static void a_run_cancelled_before_its_launcher_is_cancelled(void **state)
@@ -625,20 +622,6 @@ static void a_run_cancelled_before_its_launcher_is_cancelled(void **state)
 	assert_int_equal(bj_result_status(res), 130);
 	assert_false(bj_result_started(res));
 	assert_int_equal(bj_result_error(res)->code, BJ_OK);
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	policy_init(&policy);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	policy_free(&policy);
-	return 0;
 }
 
 int main(void)
@@ -657,7 +640,8 @@ int main(void)
 		cmocka_unit_test(a_dead_launcher_leaves_its_output),
 		cmocka_unit_test(an_error_before_the_launcher_is_a_result),
 		cmocka_unit_test(message_and_mend_are_joined_as_text),
+		cmocka_unit_test(what_is_said_before_the_launcher_stays),
 		cmocka_unit_test(a_run_cancelled_before_its_launcher_is_cancelled),
 	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, usual_setup, usual_teardown);
 }

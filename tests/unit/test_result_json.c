@@ -8,8 +8,6 @@
 #include <jansson.h>
 #include <pthread.h>
 
-static struct policy policy;
-
 /* Parsed again, and kept for the schema. Borrowed from `res`. */
 static json_t *parsed(const struct bj_result *res, const char *name)
 {
@@ -83,9 +81,9 @@ static void a_plain_success_is_what_the_schema_shows(void **state)
 {
 	(void)state;
 	auto_shared struct shared s = plain_success();
-	struct result_input in = usual_input(&policy);
+	struct result_input in = usual_input();
 	in.begin_ns = s.report->stage_ns[STAGE_ENTER] - 1500000;
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_with(&s, &in);
 	json_auto_t *root = parsed(res, "success");
 	keys_are(root, "schema run_id outcome started exit_code signal limits_hit stdout stderr "
 		       "usage files "
@@ -117,8 +115,7 @@ static void each_layer_has_its_row_in_order(void **state)
 {
 	(void)state;
 	auto_shared struct shared s = plain_success();
-	struct result_input in = usual_input(&policy);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	json_auto_t *root = parsed(res, "layers");
 	/* When the run was asked for is not known: the launcher's own start counts. */
 	assert_non_null(
@@ -142,14 +139,14 @@ static void what_is_missing_says_so(void **state)
 {
 	(void)state;
 	auto_shared struct shared s = plain_success();
-	struct result_input in = usual_input(&policy);
+	struct result_input in = usual_input();
 	s.report->layer[LAYER_CGROUP] = (struct report_layer){.required = 1, .missing = 1};
 	s.report->layer[LAYER_MONITOR] = (struct report_layer){.required = 1, .proof = BY_LAUNCHER};
 	s.report->usage_by = 2;
 	s.report->tasks_peak = s.report->memory_peak = 0;
 	in.missing = LAYER_BIT(LAYER_CGROUP);
 	in.required |= LAYER_BIT(LAYER_MONITOR);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_with(&s, &in);
 	json_auto_t *root = parsed(res, "missing");
 	assert_non_null(strstr(bj_result_json(res), "\"layers\":[{\"name\":\"cgroup\",\"state\":"
 						    "\"accepted_missing\",\"by\":null},"));
@@ -167,9 +164,8 @@ static void text_arrives_byte_for_byte(void **state)
 	static const char text[] =
 		"a\0b\x1b[31m\"\\\x7f\r\n\t\xe2\x80\xa8\xf4\x8f\xbf\xbf\xef\xbf\xbf";
 	auto_shared struct shared s = shared_ended(EXITED(0));
-	struct result_input in = usual_input(&policy);
 	launcher_writes(&s, BJ_STDERR, text, sizeof(text) - 1);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	json_auto_t *root = parsed(res, "text");
 	json_t *value = json_object_get(json_object_get(root, "stderr"), "text");
 	assert_string_equal(text_at(root, "stderr", "encoding"), "utf-8");
@@ -195,9 +191,8 @@ static void bytes_that_are_no_text_are_base64(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		auto_shared struct shared s = shared_ended(EXITED(0));
-		struct result_input in = usual_input(&policy);
 		launcher_writes(&s, BJ_STDOUT, cases[i].bytes, cases[i].size);
-		auto_put struct bj_result *res = result_of(&s, &in);
+		auto_put struct bj_result *res = result_of(&s);
 		json_auto_t *root = parsed(res, "base64");
 		assert_string_equal(text_at(root, "stdout", "encoding"), "base64");
 		assert_string_equal(text_at(root, "stdout", "text"), cases[i].expected);
@@ -209,10 +204,9 @@ static void a_cut_says_what_is_missing_and_where(void **state)
 {
 	(void)state;
 	auto_shared struct shared s = shared_ended(EXITED(0));
-	struct result_input in = usual_input(&policy);
 	for (int i = 0; i < 100; i++)
 		launcher_writes(&s, BJ_STDOUT, "\xe2\x82\xac", 3); /* a character of 3 bytes */
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	json_auto_t *root = parsed(res, "cut");
 	keys_are(json_object_get(root, "stdout"),
 		 "text encoding bytes truncated omitted_bytes omitted_at");
@@ -234,10 +228,10 @@ static void files_are_named_even_where_a_name_is_no_text(void **state)
 	};
 	memset(files[0].sha256, 'a', 64);
 	auto_shared struct shared s = shared_ended(EXITED(0));
-	struct result_input in = usual_input(&policy);
+	struct result_input in = usual_input();
 	in.files = files;
 	in.file_count = ARRAY_SIZE(files);
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_with(&s, &in);
 	plot[0] = odd[0] = 'X'; /* they were copied */
 	json_auto_t *root = parsed(res, "files");
 	json_t *rows = json_object_get(root, "files");
@@ -255,11 +249,10 @@ static void a_failure_has_its_error(void **state)
 {
 	(void)state;
 	auto_shared struct shared s = shared_new(64);
-	struct result_input in = usual_input(&policy);
 	s.report->end = END_FAULT;
 	s.report->stage_ns[STAGE_GO] = 0;
 	s.report->fault = (struct fault){BJ_SETUP, LAYER_NET, HOOK_CHILD, EIO, "bring loopback up"};
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	json_auto_t *root = parsed(res, "fault");
 	keys_are(json_object_get(root, "error"), "layer message hint");
 	assert_string_equal(text_at(root, "outcome", NULL), "sandbox_error");
@@ -273,10 +266,9 @@ static void a_dead_launcher_counted_nothing(void **state)
 {
 	(void)state;
 	auto_shared struct shared s = shared_new(64);
-	struct result_input in = usual_input(&policy);
 	s.report->phase = PHASE_STARTED;
 	s.report->stage_ns[STAGE_CLEAN] = 0;
-	auto_put struct bj_result *res = result_of(&s, &in);
+	auto_put struct bj_result *res = result_of(&s);
 	json_auto_t *root = parsed(res, "dead");
 	assert_true(null_at(root, "left_behind", NULL));
 	assert_true(null_at(root, "error", "layer"));
@@ -286,7 +278,7 @@ static void a_dead_launcher_counted_nothing(void **state)
 	s.report->end = END_TIME;
 	s.report->stage_ns[STAGE_CLEAN] = s.report->stage_ns[STAGE_DEAD];
 	s.report->left_processes = UINT64_MAX;
-	auto_put struct bj_result *partly = result_of(&s, &in);
+	auto_put struct bj_result *partly = result_of(&s);
 	json_auto_t *second = parsed(partly, "uncounted");
 	assert_true(null_at(second, "left_behind", "processes"));
 	assert_int_equal(number_at(second, "left_behind", "mounts"), 0);
@@ -310,9 +302,8 @@ static void every_outcome_and_limit_has_its_name(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		auto_shared struct shared s = shared_ended(cases[i].status);
-		struct result_input in = usual_input(&policy);
 		s.report->end = cases[i].end;
-		auto_put struct bj_result *res = result_of(&s, &in);
+		auto_put struct bj_result *res = result_of(&s);
 		char name[32];
 		(void)snprintf(name, sizeof(name), "end-%zu", i);
 		json_auto_t *root = parsed(res, name);
@@ -329,12 +320,9 @@ static void every_outcome_and_limit_has_its_name(void **state)
 static void a_refusal_is_a_whole_result(void **state)
 {
 	(void)state;
-	struct result_input in = {0};
 	struct bj_error why = {.code = BJ_REFUSED,
 			       .message = "memory: 8g is above the ceiling of 4g"};
-	struct bj_error err;
-	auto_put struct bj_result *res = NULL;
-	assert_int_equal(result_from_error(&why, &in, &res, &err), 0);
+	auto_put struct bj_result *res = result_of_error(&why);
 	json_auto_t *root = parsed(res, "refused");
 	assert_string_equal(text_at(root, "outcome", NULL), "refused");
 	assert_string_equal(text_at(root, "retry", NULL), "never");
@@ -359,8 +347,7 @@ static void several_threads_get_one_string(void **state)
 	(void)state;
 	for (int round = 0; round < 50; round++) {
 		auto_shared struct shared s = plain_success();
-		struct result_input in = usual_input(&policy);
-		auto_put struct bj_result *res = result_of(&s, &in);
+		auto_put struct bj_result *res = result_of(&s);
 		pthread_t threads[4];
 		void *got[4];
 		for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
@@ -370,20 +357,6 @@ static void several_threads_get_one_string(void **state)
 			assert_ptr_equal(got[i], got[0]);
 		}
 	}
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	policy_init(&policy);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	policy_free(&policy);
-	return 0;
 }
 
 int main(void)
@@ -402,5 +375,5 @@ int main(void)
 		cmocka_unit_test(a_refusal_is_a_whole_result),
 		cmocka_unit_test(several_threads_get_one_string),
 	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, usual_setup, usual_teardown);
 }
