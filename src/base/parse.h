@@ -4,7 +4,8 @@
  * exponent or leading zero, nothing after it, no overflow. Every value has one reading.
  *
  * A failure is BJ_INVALID, and its message is only the reason ("too large"): the caller knows the
- * name, the range and the origin of the value, and puts them around it.
+ * name, the range and the origin of the value, and puts them around it. Of a size or a time that is
+ * merely spelled as elsewhere ("64MB", "10 sec") it also says what would be right.
  */
 #ifndef BASE_PARSE_H
 #define BASE_PARSE_H

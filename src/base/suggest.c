@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody who mistyped a name probably meant. */
-#include "cli/cli.h"
+/* See suggest.h. */
+#include "base/suggest.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME_LEN_MAX 32
 
+static int lower(char c)
+{
+	return tolower((unsigned char)c);
+}
+
 /*
  * Edits between two short names: insert, delete, replace, swap of neighbours (which is what fast
- * fingers do most).
+ * fingers do most). Capitals are no edit.
  */
 static size_t distance(const char *a, const char *b)
 {
@@ -24,13 +31,13 @@ static size_t distance(const char *a, const char *b)
 		const size_t *above2 = rows[(i + 1) % 3];
 		row[0] = i;
 		for (size_t j = 1; j <= b_len; j++) {
-			size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+			size_t best = above[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
 			if (above[j] + 1 < best)
 				best = above[j] + 1;
 			if (row[j - 1] + 1 < best)
 				best = row[j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    above2[j - 2] + 1 < best)
+			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+			    lower(a[i - 2]) == lower(b[j - 1]) && above2[j - 2] + 1 < best)
 				best = above2[j - 2] + 1;
 			row[j] = best;
 		}
@@ -43,8 +50,8 @@ void suggest_add(struct suggestion *suggestion, const char *candidate)
 	size_t len = strlen(suggestion->meant);
 	size_t far = distance(suggestion->meant, candidate);
 	/* The beginning of a name is a good sign: "mem" for "memory". */
-	if (len >= 2 && strncmp(suggestion->meant, candidate, len) == 0)
-		far = 1;
+	if (len >= 2 && strncasecmp(suggestion->meant, candidate, len) == 0)
+		far = 0;
 	if (!suggestion->best || far < suggestion->distance) {
 		suggestion->best = candidate;
 		suggestion->distance = far;
@@ -54,6 +61,7 @@ void suggest_add(struct suggestion *suggestion, const char *candidate)
 const char *suggest_best(const struct suggestion *suggestion)
 {
 	size_t len = strlen(suggestion->meant);
-	size_t allowed = len < 6 ? 1 : len / 3;
+	/* Of two letters one replaced is another name: "ts" is not "js". */
+	size_t allowed = len < 3 ? 0 : len < 6 ? 1 : len / 3;
 	return suggestion->best && suggestion->distance <= allowed ? suggestion->best : NULL;
 }

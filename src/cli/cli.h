@@ -7,6 +7,7 @@
 #define CLI_CLI_H
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "policy/policy.h"
 
 #include <jansson.h>
@@ -100,6 +101,7 @@ struct verb {
 	const char *text;
 	const char *more; /* a paragraph for --help and the man page, or NULL */
 	const char *page; /* its man page */
+	int args_max;	  /* arguments besides options; -1: any number */
 	bool starts_runs; /* puts this process into a leaf of its delegated cgroup first */
 	int (*run)(const struct invocation *invocation); /* returns the exit status */
 };
@@ -117,15 +119,6 @@ int help_verb(const struct invocation *invocation);
 /* help.c */
 void help_all(FILE *to);
 void help_one(FILE *to, enum verb_id verb);
-
-/* suggest.c: the nearest of what was added to what was meant; NULL when nothing is near. */
-struct suggestion {
-	const char *meant;
-	const char *best;
-	size_t distance;
-};
-void suggest_add(struct suggestion *suggestion, const char *candidate);
-const char *suggest_best(const struct suggestion *suggestion);
 
 /* policy_args.c: the policy that --policy, --profile and the fields ask for, unchecked. */
 int policy_from(const struct invocation *invocation, struct policy *ret, struct bj_error *err);

@@ -146,6 +146,18 @@ static void print_host(void)
 	say_table(stdout, cells, count, 2, false);
 }
 
+static void print_warnings(void)
+{
+	struct doctor_warning warnings[WARNINGS_MAX];
+	size_t count = doctor_warnings(warnings);
+	for (size_t i = 0; i < count; i++) {
+		(void)printf("\n%swarning%s: ", colour_on(stdout, BOLD), colour_off(stdout));
+		say_wrapped(stdout, warnings[i].text, 9, 2);
+		(void)printf("  what to do: ");
+		say_wrapped(stdout, warnings[i].mend, 14, 4);
+	}
+}
+
 static int print_text(const struct doctor *doctor, bool proven)
 {
 	static char texts[LAYER_COUNT][1024];
@@ -172,6 +184,7 @@ static int print_text(const struct doctor *doctor, bool proven)
 		if (doctor->layer[i] == DIAGNOSIS_FAILED ||
 		    doctor->layer[i] == DIAGNOSIS_ACCEPTED_MISSING)
 			print_mends(doctor, (enum layer_id)i);
+	print_warnings();
 	(void)printf("\n%s\n", proven ? "Every layer is proven." : "Not every layer is proven.");
 	return say_flush(proven ? STATUS_OK : STATUS_NO);
 }
@@ -205,6 +218,17 @@ static json_t *layer_json(const struct doctor *doctor, enum layer_id layer)
 			 fault->code == BJ_OK ? json_null() : error_json(fault));
 }
 
+static json_t *warnings_json(void)
+{
+	struct doctor_warning warnings[WARNINGS_MAX];
+	size_t count = doctor_warnings(warnings);
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++)
+		(void)json_array_append_new(list, json_pack("{s:s, s:s}", "text", warnings[i].text,
+							    "do", warnings[i].mend));
+	return list;
+}
+
 static int print_json(const struct doctor *doctor, bool proven)
 {
 	struct host_line lines[HOST_LINES_MAX];
@@ -216,19 +240,15 @@ static int print_json(const struct doctor *doctor, bool proven)
 	for (size_t i = 0; i < LAYER_COUNT; i++)
 		(void)json_array_append_new(list, layer_json(doctor, (enum layer_id)i));
 	int status = say_json(json_pack(
-		"{s:s, s:b, s:o, s:o, s:o}", "schema", "belljar.doctor/1", "proven", proven,
+		"{s:s, s:b, s:o, s:o, s:o, s:o}", "schema", "belljar.doctor/1", "proven", proven,
 		"error", doctor->error.code == BJ_OK ? json_null() : error_json(&doctor->error),
-		"host", host, "layers", list));
+		"host", host, "warnings", warnings_json(), "layers", list));
 	return status == STATUS_OK && !proven ? STATUS_NO : status;
 }
 
 int doctor_verb(const struct invocation *invocation)
 {
 	struct bj_error err = {0};
-	if (invocation->arg_count > 0) {
-		(void)fail(&err, BJ_INVALID, "belljar doctor takes no arguments");
-		return say_refused(invocation, &err);
-	}
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
 	if (!doctor) {
 		(void)fail(&err, BJ_INTERNAL, "out of memory");

@@ -76,4 +76,15 @@ struct doctor_mend {
 };
 const struct doctor_mend *doctor_mend(enum layer_id layer, size_t index);
 
+/*
+ * What no layer can bring about and the operator may want to change. Nothing that fails: the layers
+ * are what they are.
+ */
+struct doctor_warning {
+	char text[320];
+	const char *mend;
+};
+#define WARNINGS_MAX 1
+size_t doctor_warnings(struct doctor_warning warnings[WARNINGS_MAX]);
+
 #endif

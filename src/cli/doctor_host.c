@@ -3,12 +3,15 @@
 #include "cli/doctor.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#define CORE_PATTERN "/proc/sys/kernel/core_pattern"
 
 /* "Debian GNU/Linux 12 (bookworm)" */
 static void distribution(char *text, size_t size)
@@ -79,6 +82,43 @@ static void setting(char *text, size_t size, long value)
 		(void)snprintf(text, size, "%ld", value);
 }
 
+/* The first line of a file of proc; false: it cannot be read. */
+static bool first_line(const char *path, char *line, size_t size)
+{
+	auto_fclose FILE *file = fopen(path, "re");
+	if (!file || !fgets(line, (int)size, file))
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+static void core_pattern(char *text, size_t size)
+{
+	char line[256], shown[TEXT_VALUE_SIZE];
+	if (first_line(CORE_PATTERN, line, sizeof(line)))
+		(void)snprintf(text, size, "%s", text_escape(shown, sizeof(shown), line));
+	else
+		(void)snprintf(text, size, "not there");
+}
+
+size_t doctor_warnings(struct doctor_warning warnings[WARNINGS_MAX])
+{
+	char line[256], shown[TEXT_VALUE_SIZE];
+	if (!first_line(CORE_PATTERN, line, sizeof(line)) || line[0] != '|')
+		return 0;
+	(void)snprintf(warnings[0].text, sizeof(warnings[0].text),
+		       "a program that crashes inside makes the kernel run %s as root of this host "
+		       "and give it the program's memory: kernel.core_pattern is a pipe, which no "
+		       "namespace and no limit of a run changes",
+		       text_quote(shown, sizeof(shown), line + 1));
+	warnings[0].mend =
+		"where people run programs that are not to reach that handler, as root: sysctl -w "
+		"kernel.core_pattern=core, and the same line in /etc/sysctl.d; else at least a "
+		"small "
+		"kernel.core_pipe_limit (how many may run at once; 0 is no limit)";
+	return 1;
+}
+
 size_t doctor_host(struct host_line lines[HOST_LINES_MAX])
 {
 	struct host_facts facts;
@@ -113,5 +153,7 @@ size_t doctor_host(struct host_line lines[HOST_LINES_MAX])
 	setting(line++->text, size, facts.userns_apparmor);
 	line->name = "kernel.yama.ptrace_scope";
 	setting(line++->text, size, facts.ptrace_scope);
+	line->name = "kernel.core_pattern";
+	core_pattern(line++->text, size);
 	return (size_t)(line - lines);
 }

@@ -53,10 +53,16 @@ static const struct {
 		  "ordinary user"}},
 	{INIT, {"inside Docker", DOCKER_WALLS}},
 	{CGROUP,
-	 {"Debian, Ubuntu, Fedora",
+	 {"an ordinary user, with systemd",
 	  "with cgroup v2 alone: systemd-run --user --scope -p Delegate=yes belljar ...; with v1 "
 	  "or hybrid only root has a cgroup to give: boot with "
-	  "systemd.unified_cgroup_hierarchy=1 for v2. Root needs nothing"}},
+	  "systemd.unified_cgroup_hierarchy=1 for v2"}},
+	{CGROUP,
+	 {"root, with systemd",
+	  "needs nothing as a rule; where the top of the hierarchy cannot be written, with cgroup "
+	  "v2: systemd-run --scope -p Delegate=yes belljar ...; with v1, memory, pids, cpu and "
+	  "cpuacct must each be mounted: /proc/cgroups shows which are on, cgroup_enable=memory on "
+	  "the kernel's command line turns that one on"}},
 	{CGROUP,
 	 {"inside Docker", DOCKER_WALLS
 	  " --security-opt writable-cgroups=true (Docker 28 and cgroup v2; before that "

@@ -74,7 +74,7 @@ static int accepting(uint32_t without, char path[32], struct bj_error *err)
 	json_auto_t *root = json_pack("{s:o}", "accept_missing", names);
 	auto_close int fd = memfd_create("belljar-doctor", MFD_CLOEXEC);
 	if (!root || fd < 0 || json_dumpfd(root, fd, 0) < 0) {
-		(void)fail_errno(err, BJ_INTERNAL, "make a policy file");
+		(void)fail_errno(err, BJ_INTERNAL, "make a policy file in memory (memfd_create)");
 		return -1;
 	}
 	(void)snprintf(path, 32, "/proc/self/fd/%d", fd);

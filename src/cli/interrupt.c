@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGINT, SIGTERM and SIGHUP as a descriptor, which ends the run. They stay blocked until the run is
- * reaped, so that a second one ends nothing too early.
+ * SIGINT, SIGTERM and SIGHUP as a descriptor, which ends the run. They stay blocked until the run
+ * is reaped, so that a second one ends nothing too early.
  */
 #include "base/error.h"
 #include "cli/run.h"
@@ -31,7 +31,7 @@ int interrupt_init(struct interrupt *interrupt, struct bj_error *err)
 		return fail_errno(err, BJ_INTERNAL, "block signals");
 	interrupt->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (interrupt->fd < 0)
-		return fail_errno(err, BJ_INTERNAL, "signalfd");
+		return fail_errno(err, BJ_INTERNAL, "wait for signals by a descriptor (signalfd)");
 	return 0;
 }
 

@@ -96,6 +96,25 @@ static int verb_of(int argc, char **argv, enum verb_id *ret, int *ret_words)
 	return -1;
 }
 
+static int check_args(const struct invocation *invocation, struct bj_error *err)
+{
+	const struct verb *verb = &verbs[invocation->verb];
+	char quoted[TEXT_VALUE_SIZE];
+	if (verb->args_max < 0 || invocation->arg_count <= verb->args_max)
+		return 0;
+	const char *extra = invocation->args[verb->args_max];
+	(void)text_quote(quoted, sizeof(quoted), extra);
+	if (verb->args_max)
+		(void)fail(err, BJ_INVALID, "belljar %s: %s is an argument too many", verb->name,
+			   quoted);
+	else
+		(void)fail(err, BJ_INVALID, "belljar %s takes no arguments: %s", verb->name,
+			   quoted);
+	if (extra[0] == '-' && extra[1])
+		return fail_hint(err, "Options go before arguments.");
+	return fail_hint(err, "`belljar %s --help` shows how it is used.", verb->name);
+}
+
 /* A process that cannot make itself a leaf runs on: the `cgroup` layer is then refused by name. */
 static int run_verb_of(const struct invocation *invocation)
 {
@@ -143,6 +162,8 @@ int main(int argc, char **argv)
 	} else if (option_given(&invocation, OPT_HELP)) {
 		help_one(stdout, invocation.verb);
 		status = say_flush(STATUS_OK);
+	} else if (check_args(&invocation, &err) < 0) {
+		status = say_refused(&invocation, &err);
 	} else {
 		status = run_verb_of(&invocation);
 	}

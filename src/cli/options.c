@@ -20,7 +20,7 @@ static const struct option_row own[OPT_FIELD] = {
 		      "run this code instead of a file; needs --lang"},
 	[OPT_LANG] = {"lang", 0, "NAME", false, BIT(RUN),
 		      "language of the file or the code; a file's is else known by its extension "
-		      "or its #! line"},
+		      "or its #! line, that of code on standard input (-) must be named"},
 	[OPT_IN] = {"in", 0, "HOST[:NAME]", true, BIT(RUN),
 		    "copy a file or directory of the host to /workspace/NAME before the run; NAME "
 		    "is else the last name of HOST"},
@@ -33,14 +33,17 @@ static const struct option_row own[OPT_FIELD] = {
 	[OPT_ENV] = {"env", 0, "NAME=VALUE", true, BIT(RUN),
 		     "one environment variable for the program"},
 	[OPT_CWD] = {"cwd", 0, "DIR", false, BIT(RUN),
-		     "working directory inside; default /workspace"},
+		     "working directory inside, an absolute path; a relative one is refused, as it "
+		     "could be meant on the host; default /workspace"},
 	[OPT_STDIN] = {"stdin", 0, "FILE|-", false, BIT(RUN),
 		       "standard input for the program: a file, or - for belljar's own; default "
 		       "empty"},
 	[OPT_IMAGE] = {"image", 0, "NAME", false, BIT(RUN),
 		       "root file system; `host`, the default, is the host's /usr, read-only"},
-	[OPT_PROFILE] = {"profile", 0, "NAME", false, BIT(RUN) | BIT(POLICY_SHOW),
-			 "a named policy; `agent` is built in"},
+	[OPT_PROFILE] =
+		{"profile", 0, "NAME", false, BIT(RUN) | BIT(POLICY_SHOW),
+		 "a named policy, which goes before the user's file; `agent` is built in, takes "
+		 "nothing from that file and accepts no layer as missing"},
 	[OPT_POLICY] = {"policy", 0, "FILE", false, BIT(RUN) | BIT(POLICY_SHOW),
 			"a policy file, in place of the user's"},
 	[OPT_JSON] = {"json", 0, NULL, false, EVERY & ~BIT(HELP),

@@ -116,20 +116,11 @@ static int show_schema(const struct invocation *invocation)
 	return say_flush(STATUS_OK);
 }
 
-static int too_many(const struct invocation *invocation, const char *form)
-{
-	struct bj_error err;
-	(void)fail(&err, BJ_INVALID, "belljar %s", form);
-	return say_refused(invocation, &err);
-}
-
 int policy_show_verb(const struct invocation *invocation)
 {
 	struct bj_error err = {0};
 	auto_policy struct policy policy = {0};
 	auto_policy struct policy ceiling = {0};
-	if (invocation->arg_count > 0)
-		return too_many(invocation, "policy show takes no arguments");
 	if (option_given(invocation, OPT_SCHEMA))
 		return show_schema(invocation);
 	policy_init(&policy);
@@ -182,8 +173,10 @@ static int check_operator_file(struct bj_error *err)
 int policy_check_verb(const struct invocation *invocation)
 {
 	struct bj_error err = {0};
-	if (invocation->arg_count != 1)
-		return too_many(invocation, "policy check takes one FILE");
+	if (invocation->arg_count != 1) {
+		(void)fail(&err, BJ_INVALID, "belljar policy check takes one FILE");
+		return say_refused(invocation, &err);
+	}
 	const char *path = invocation->args[0];
 	int got = strcmp(path, CEILING_FILE) == 0 ? check_operator_file(&err)
 						  : check_user_file(path, &err);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/colon.h"
 #include "cli/run.h"
+#include "files/files.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -29,6 +30,19 @@ static int set_stdin(struct bj_request *req, const char *value, int *ret_fd, str
 	return 0;
 }
 
+/* "--in: …", as the library says it, with the words of the command line: "--in "a:b": …". */
+static int as_typed(int got, const char *option, const char *value, struct bj_error *err)
+{
+	size_t len = strlen(option);
+	char quoted[TEXT_VALUE_SIZE];
+	struct bj_error why = *err;
+	if (got == 0 || strncmp(why.message, option, len) != 0 || why.message[len] != ':')
+		return got;
+	(void)snprintf(err->message, sizeof(err->message), "%s %s%.400s", option,
+		       text_quote(quoted, sizeof(quoted), value), why.message + len);
+	return got;
+}
+
 static int set_pair(struct bj_request *req, enum option_id option, const char *value,
 		    struct bj_error *err)
 {
@@ -37,15 +51,30 @@ static int set_pair(struct bj_request *req, enum option_id option, const char *v
 	if (colon_split(options_table()[option].name, value, &left, &right, err) < 0)
 		return -1;
 	if (option == OPT_IN)
-		return bj_request_in(req, left, right, err);
+		return as_typed(bj_request_in(req, left, right, err), "--in", value, err);
 	if (option == OPT_OUT)
-		return bj_request_out(req, left, right, err);
+		return as_typed(bj_request_out(req, left, right, err), "--out", value, err);
 	char quoted[TEXT_VALUE_SIZE];
 	if (!right)
 		return fail(err, BJ_INVALID,
 			    "--ro %s: where it is to be inside is missing: HOST:PATH",
 			    text_quote(quoted, sizeof(quoted), value));
 	return bj_request_ro(req, left, right, err);
+}
+
+/* A relative path could be meant on the host or below the workspace: neither is guessed. */
+static int set_cwd(struct bj_request *req, const char *value, struct bj_error *err)
+{
+	char quoted[TEXT_PATH_SIZE];
+	if (bj_request_cwd(req, value, err) == 0)
+		return 0;
+	while (strncmp(value, "./", 2) == 0)
+		value += 2 + strspn(value + 2, "/");
+	bool below = value[0] != '/' && !files_name_check(value, strlen(value));
+	return fail_hint(
+		err, "It is a directory inside the sandbox, named from its root: /workspace%s%s%s.",
+		below ? "/" : "", below ? text_escape(quoted, sizeof(quoted), value) : "",
+		below ? "" : ", for example");
 }
 
 static int check_image(const char *value, struct bj_error *err)
@@ -69,7 +98,7 @@ static int set_option(struct bj_request *req, const struct given *given, int *re
 	case OPT_ENV:
 		return bj_request_env(req, given->value, err);
 	case OPT_CWD:
-		return bj_request_cwd(req, given->value, err);
+		return set_cwd(req, given->value, err);
 	case OPT_STDIN:
 		return set_stdin(req, given->value, ret_stdin_fd, err);
 	case OPT_IMAGE:
@@ -94,9 +123,9 @@ static int set_option(struct bj_request *req, const struct given *given, int *re
 			      err);
 }
 
-/* What is to run: code, a program after "--", or a file. */
-static int set_program(struct bj_request *req, const struct invocation *invocation,
-		       struct bj_error *err)
+/* What is to run: code, here or on standard input, a program after "--", or a file. */
+int request_program(const struct invocation *invocation, const struct code *read,
+		    struct bj_request *req, struct bj_error *err)
 {
 	const char *code = option_value(invocation, OPT_CODE);
 	const char *lang = option_value(invocation, OPT_LANG);
@@ -109,10 +138,11 @@ static int set_program(struct bj_request *req, const struct invocation *invocati
 		return bj_request_code(req, lang, code, strlen(code), args, err);
 	if (invocation->arg_count == 0) {
 		(void)fail(err, BJ_INVALID,
-			   "nothing to run: a FILE, -c CODE or -- PROGRAM is "
-			   "missing");
-		return fail_hint(err, "`belljar run --help` shows the three forms.");
+			   "nothing to run: a FILE, -c CODE, - or -- PROGRAM is missing");
+		return fail_hint(err, "`belljar run --help` shows the forms.");
 	}
+	if (read)
+		return bj_request_code(req, lang, read->data, read->size, args + 1, err);
 	if (!invocation->dashes)
 		return bj_request_source(req, args[0], lang, args + 1, err);
 	if (lang)
@@ -120,8 +150,8 @@ static int set_program(struct bj_request *req, const struct invocation *invocati
 	return bj_request_program(req, args, err);
 }
 
-int request_from(const struct invocation *invocation, struct bj_request *req, int *ret_stdin_fd,
-		 struct bj_error *err)
+int request_options(const struct invocation *invocation, struct bj_request *req, int *ret_stdin_fd,
+		    struct bj_error *err)
 {
 	const char *policy = option_value(invocation, OPT_POLICY);
 	const char *profile = option_value(invocation, OPT_PROFILE);
@@ -133,5 +163,5 @@ int request_from(const struct invocation *invocation, struct bj_request *req, in
 	for (size_t i = 0; i < invocation->given_count; i++)
 		if (set_option(req, &invocation->given[i], ret_stdin_fd, err) < 0)
 			return -1;
-	return set_program(req, invocation, err);
+	return 0;
 }

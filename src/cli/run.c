@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "cli/say.h"
+#include "run/result.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,8 +20,14 @@ static void cleanup_result(struct bj_result **res)
 	bj_result_free(*res);
 }
 
+static void cleanup_code(struct code *code)
+{
+	free(code->data);
+}
+
 #define auto_request __attribute__((cleanup(cleanup_request)))
 #define auto_result  __attribute__((cleanup(cleanup_result)))
+#define auto_code    __attribute__((cleanup(cleanup_code)))
 
 /* What stands before the colon: "time limit", "exit 3", "signal 11". */
 static const char *word_for(const struct bj_result *res, char *text, size_t size)
@@ -77,30 +84,65 @@ static int report(const struct invocation *invocation, const struct bj_result *r
 	return status;
 }
 
+/* Before anything was made: the same result as of a run that was cancelled later. */
+static int cancelled(const struct invocation *invocation, int sig)
+{
+	struct bj_error err = {0};
+	auto_result struct bj_result *res = NULL;
+	const struct pass pass = {0};
+	if (result_from_error(NULL, &(struct result_input){.cancelled = true}, &res, &err) < 0)
+		return say_refused(invocation, &err);
+	return report(invocation, res, &pass, sig);
+}
+
+static int run_request(const struct invocation *invocation, struct bj_request *req,
+		       const struct interrupt *interrupt)
+{
+	struct bj_error err = {0};
+	auto_result struct bj_result *res = NULL;
+	struct pass pass;
+	pass_init(&pass, interrupt->fd);
+	if (!invocation->json)
+		bj_request_on_output(req, pass_output, &pass);
+	int status;
+	if (bj_run(req, interrupt->fd, &res, &err) < 0)
+		status = say_refused(invocation, &err);
+	else
+		status = report(invocation, res, &pass, interrupt_signal(interrupt));
+	pass_close(&pass);
+	return status;
+}
+
+static int run_interruptibly(const struct invocation *invocation, struct bj_request *req,
+			     const struct interrupt *interrupt)
+{
+	struct bj_error err = {0};
+	auto_code struct code code = {0};
+	bool on_stdin = code_on_stdin(invocation);
+	if (on_stdin && code_read(invocation, interrupt->fd, &code, &err) < 0)
+		return say_refused(invocation, &err);
+	if (code.cancelled)
+		return cancelled(invocation, interrupt_signal(interrupt));
+	if (request_program(invocation, on_stdin ? &code : NULL, req, &err) < 0)
+		return say_refused(invocation, &err);
+	return run_request(invocation, req, interrupt);
+}
+
 int run_verb(const struct invocation *invocation)
 {
 	struct bj_error err = {0};
 	auto_request struct bj_request *req = bj_request_new();
-	auto_result struct bj_result *res = NULL;
 	auto_close int stdin_fd = -1;
 	struct interrupt interrupt;
-	struct pass pass;
 	if (!req) {
 		(void)fail(&err, BJ_INTERNAL, "out of memory");
 		return say_refused(invocation, &err);
 	}
-	if (request_from(invocation, req, &stdin_fd, &err) < 0 ||
+	/* A --stdin that is a FIFO may wait here, while a signal still ends this process. */
+	if (request_options(invocation, req, &stdin_fd, &err) < 0 ||
 	    interrupt_init(&interrupt, &err) < 0)
 		return say_refused(invocation, &err);
-	pass_init(&pass, interrupt.fd);
-	if (!invocation->json)
-		bj_request_on_output(req, pass_output, &pass);
-	int status;
-	if (bj_run(req, interrupt.fd, &res, &err) < 0)
-		status = say_refused(invocation, &err);
-	else
-		status = report(invocation, res, &pass, interrupt_signal(&interrupt));
-	pass_close(&pass);
+	int status = run_interruptibly(invocation, req, &interrupt);
 	interrupt_close(&interrupt);
 	return status;
 }

@@ -33,8 +33,24 @@ void interrupt_close(struct interrupt *interrupt);
 /* The receipt as a short table on stderr: receipt.c. */
 void receipt_print(const struct bj_result *res);
 
-/* The request that the options and arguments ask for: request.c. `stdin_fd` must outlive it. */
-int request_from(const struct invocation *invocation, struct bj_request *req, int *ret_stdin_fd,
-		 struct bj_error *err);
+/* Code on standard input: code.c. */
+struct code {
+	char *data; /* allocated */
+	size_t size;
+	bool cancelled; /* the run is to end before it begins: what was read is not all */
+};
+
+/* Whether "-" stands where a FILE would. */
+bool code_on_stdin(const struct invocation *invocation);
+/* Reads it to its end, or until `cancel_fd` is readable. */
+int code_read(const struct invocation *invocation, int cancel_fd, struct code *ret,
+	      struct bj_error *err);
+
+/* Options and what is to run become a request: request.c. `stdin_fd` must outlive it. */
+int request_options(const struct invocation *invocation, struct bj_request *req, int *ret_stdin_fd,
+		    struct bj_error *err);
+/* `code` is what code_read() read, or NULL. */
+int request_program(const struct invocation *invocation, const struct code *code,
+		    struct bj_request *req, struct bj_error *err);
 
 #endif

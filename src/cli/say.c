@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "run/explain.h"
 #include "run/result.h"
 
 #include <errno.h>
@@ -106,11 +107,11 @@ int say_refused(const struct invocation *invocation, const struct bj_error *err)
 						error_json(err)));
 		return status == STATUS_OK ? STATUS_REFUSED : status;
 	}
-	char text[sizeof(err->message) + sizeof(err->hint) + 4];
+	char text[sizeof(err->message) + sizeof(err->hint) + 4], mend[sizeof(err->hint)];
+	const char *hint = err->hint[0] ? err->hint : error_mend(err, mend, sizeof(mend));
 	/* A mend is a sentence of its own, or goes on with this one. */
-	const char *between = err->hint[0] >= 'a' && err->hint[0] <= 'z' ? "; " : ". ";
-	(void)snprintf(text, sizeof(text), "%s%s%s", err->message, err->hint[0] ? between : "",
-		       err->hint);
+	const char *between = hint[0] >= 'a' && hint[0] <= 'z' ? "; " : ". ";
+	(void)snprintf(text, sizeof(text), "%s%s%s", err->message, hint[0] ? between : "", hint);
 	say_line("refused", text);
 	return STATUS_REFUSED;
 }

@@ -10,6 +10,7 @@ const struct verb verbs[] = {
 			.name = "run",
 			.usage = {"[options] FILE [args...]",
 				  "[options] -c CODE --lang NAME [args...]",
+				  "[options] --lang NAME - [args...]",
 				  "[options] -- PROGRAM [args...]"},
 			.text = "run one program and say how it ended",
 			.more = "The program's output passes through whole; one line on standard "
@@ -22,6 +23,7 @@ const struct verb verbs[] = {
 				"143 or 141 "
 				"cancelled.",
 			.page = "belljar-run",
+			.args_max = -1,
 			.starts_runs = true,
 			.run = run_verb,
 		},
@@ -68,6 +70,7 @@ const struct verb verbs[] = {
 			.more = "Exit status 0: the file would be taken as it is; 1: it would be "
 				"refused.",
 			.page = "belljar-policy",
+			.args_max = 1,
 			.run = policy_check_verb,
 		},
 	[VERB_VERSION] =
@@ -84,6 +87,7 @@ const struct verb verbs[] = {
 			.usage = {"[VERB]"},
 			.text = "say how a verb is used",
 			.page = "belljar",
+			.args_max = 2,
 			.run = help_verb,
 		},
 };

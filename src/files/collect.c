@@ -173,12 +173,25 @@ static int collect(struct collect *c, int workspace_fd, const char *name, const 
 		      : build(c, TAKE_FD(from), name, &place, err);
 }
 
+/* Names both ends as they were asked for: what is below often knows one of them, or its last part.
+ */
+static void name_output(struct bj_error *err, const char *name, const char *host_path, bool partly)
+{
+	char from[TEXT_VALUE_SIZE], to[TEXT_VALUE_SIZE];
+	struct bj_error why = *err;
+	(void)text_quote(from, sizeof(from), name);
+	(void)text_quote(to, sizeof(to), host_path);
+	(void)snprintf(err->message, sizeof(err->message), "%s was not %scopied %s%s: %.280s", from,
+		       partly ? "wholly " : "", host_path ? "to " : "out", host_path ? to : "",
+		       why.message);
+}
+
 int files_collect(int workspace_fd, const char *name, const char *host_path,
 		  const struct files_caps *caps, struct files_list *list, struct bj_error *err)
 {
 	struct collect c = {.caps = caps, .list = list};
 	struct bj_error why;
-	size_t before = list->problems;
+	size_t before = list->problems, listed = list->count;
 	if (collect(&c, workspace_fd, name, host_path, &why) < 0)
 		list_problem(list, name, &why);
 	if (list->problems == before)
@@ -187,7 +200,9 @@ int files_collect(int workspace_fd, const char *name, const char *host_path,
 	if (err && before < FILES_PROBLEMS_MAX)
 		*err = list->problem[before].error;
 	else
-		(void)fail(err, BJ_INVALID, "%s was not delivered", show(name).text);
+		(void)fail(err, BJ_INVALID, "more went wrong before");
+	if (err)
+		name_output(err, name, host_path, list->count > listed);
 	if (err && more) {
 		size_t used = strlen(err->message);
 		(void)snprintf(err->message + used, sizeof(err->message) - used,

@@ -2,6 +2,7 @@
 /* The table of fields, and their values as text. */
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "policy/policy_file.h"
 
@@ -61,6 +62,16 @@ enum field_id field_by_name(const char *name)
 			return (enum field_id)id;
 	}
 	return FIELD_COUNT;
+}
+
+const char *field_meant(const char *key, bool at_top)
+{
+	struct suggestion suggestion = {.meant = key};
+	for (int id = 0; id < FIELD_COUNT; id++)
+		suggest_add(&suggestion, policy_fields[id].name);
+	if (at_top)
+		suggest_add(&suggestion, "profiles");
+	return suggest_best(&suggestion);
 }
 
 /* The largest unit of which the value is a whole number. */

@@ -3,6 +3,7 @@
 #include "policy/policy_file.h"
 
 #include "base/cleanup.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "config.h"
 
@@ -32,6 +33,16 @@ enum layer_id acceptable_layer(const char *name)
 			return acceptable[i].layer;
 	}
 	return LAYER_COUNT;
+}
+
+const char *acceptable_meant(const char *name)
+{
+	struct suggestion suggestion = {.meant = name};
+	if (acceptable_layer(name) != LAYER_COUNT)
+		return NULL; /* something else is wrong with it */
+	for (size_t i = 0; i < ARRAY_SIZE(acceptable); i++)
+		suggest_add(&suggestion, acceptable[i].name);
+	return suggest_best(&suggestion);
 }
 
 uint32_t policy_accept_missing(const struct policy *policy)

@@ -72,6 +72,10 @@ const char *field_range(enum field_id id, char *out, size_t size);
 /* The layer of that name, if a policy file may accept its absence; else LAYER_COUNT. */
 enum layer_id acceptable_layer(const char *name);
 
+/* The layer of those, or the key of a file, that was probably meant; NULL when nothing is near. */
+const char *acceptable_meant(const char *name);
+const char *field_meant(const char *key, bool at_top);
+
 /* Absolute, without empty, "." or ".." components and without "/" at its end. */
 bool path_is_canonical(const char *path);
 

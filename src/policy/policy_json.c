@@ -286,8 +286,11 @@ static int wrong_item(const struct decoder *d, size_t at, enum field_id id, cons
 		      const char *reason, struct bj_error *err)
 {
 	char where[WHERE_SIZE], shown[TEXT_VALUE_SIZE];
-	return fail(err, BJ_INVALID, "%s: %s %s: %s", place(d, at, where), policy_fields[id].name,
-		    text_quote(shown, sizeof(shown), item), reason);
+	const char *meant = id == FIELD_accept_missing ? acceptable_meant(item) : NULL;
+
+	(void)fail(err, BJ_INVALID, "%s: %s %s: %s", place(d, at, where), policy_fields[id].name,
+		   text_quote(shown, sizeof(shown), item), reason);
+	return meant ? fail_hint(err, "did you mean %s?", meant) : -1;
 }
 
 static int decode_items(struct decoder *d, enum field_id id, const json_t *array, char **items,
@@ -356,14 +359,13 @@ static int unknown_key(const struct decoder *d, size_t at, const char *key, bool
 		       struct bj_error *err)
 {
 	char where[WHERE_SIZE], shown[TEXT_VALUE_SIZE], known[400];
-	enum field_id meant = field_by_name(key);
+	const char *meant = field_meant(key, !in_profile);
 	size_t used = 0;
 
 	(void)fail(err, BJ_INVALID, "%s: unknown key %s", place(d, at, where),
 		   text_quote(shown, sizeof(shown), key));
-	if (meant != FIELD_COUNT)
-		return fail_hint(err, "in a policy file it is spelled %s",
-				 policy_fields[meant].name);
+	if (meant)
+		return fail_hint(err, "did you mean %s?", meant);
 	for (int id = 0; id < FIELD_COUNT && used < sizeof(known); id++) {
 		if (!may_set(d, (enum field_id)id, in_profile))
 			continue;

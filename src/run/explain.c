@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "files/files.h"
 #include "run/kept.h"
 
 #include <errno.h>
@@ -39,6 +40,17 @@ static bool in_container(void)
 	       access("/run/systemd/container", F_OK) == 0;
 }
 
+/* "4:memory:/user.slice": a hierarchy with a number of its own is one of version 1. */
+static bool has_cgroup_v1(void)
+{
+	auto_fclose FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[4352];
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, "0::", 3) != 0)
+			return true;
+	return false;
+}
+
 void host_facts_read(struct host_facts *ret)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, LANDLOCK_ABI_QUESTION);
@@ -52,6 +64,7 @@ void host_facts_read(struct host_facts *ret)
 		.root = geteuid() == 0,
 		.container = in_container(),
 		.systemd = pid1_is_systemd(),
+		.cgroup_v1 = has_cgroup_v1(),
 	};
 }
 
@@ -87,6 +100,21 @@ static bool contained(const struct host_facts *f)
 	return f->container;
 }
 
+static bool root_with_v1(const struct host_facts *f)
+{
+	return f->root && !f->container && f->cgroup_v1;
+}
+
+static bool user_with_v1(const struct host_facts *f)
+{
+	return !f->root && !f->container && f->cgroup_v1;
+}
+
+static bool root_of_systemd(const struct host_facts *f)
+{
+	return f->root && !f->container && f->systemd;
+}
+
 static bool user_of_systemd(const struct host_facts *f)
 {
 	return !f->root && !f->container && f->systemd;
@@ -103,9 +131,8 @@ static bool user_alone(const struct host_facts *f)
 #define NOT_THERE   (-2) /* ENOSYS, EOPNOTSUPP or EINVAL */
 
 #define ACCEPT(layer)                                                                              \
-	"a policy file with \"accept_missing\": [\"" layer                                         \
-	"\"] lets runs do without it, and every "                                                  \
-	"result says so."
+	"a policy file (~/.config/belljar/policy.json) with \"accept_missing\": [\"" layer         \
+	"\"] lets runs do without it, and every result says so."
 #define DOCKER                                                                                     \
 	"A container around Belljar must allow namespaces and mounts: start it with "              \
 	"--security-opt "                                                                          \
@@ -145,6 +172,17 @@ static const struct mend {
 	{LAYER_LANDLOCK, ANY_ERRNO, "ABI", NULL,
 	 "This kernel's Landlock is older than the policy wants: use a newer kernel, or lower "
 	 "`landlock_abi_min`."},
+	{LAYER_CGROUP, ANY_ERRNO, NULL, root_with_v1,
+	 "Of cgroup v1, memory, pids, cpu and cpuacct must each be mounted and writable: "
+	 "/proc/cgroups shows which this kernel has and has on (cgroup_enable=memory on its "
+	 "command "
+	 "line); or " ACCEPT("cgroup")},
+	{LAYER_CGROUP, ANY_ERRNO, NULL, user_with_v1,
+	 "Of cgroup v1 only root has one to give: start this host with cgroup v2 alone "
+	 "(systemd.unified_cgroup_hierarchy=1 on the kernel's command line); or " ACCEPT("cgroup")},
+	{LAYER_CGROUP, ANY_ERRNO, NULL, root_of_systemd,
+	 "Give it a cgroup of its own: systemd-run --scope -p Delegate=yes belljar …; or " ACCEPT(
+		 "cgroup")},
 	{LAYER_CGROUP, ANY_ERRNO, NULL, user_of_systemd,
 	 "Give it a cgroup of its own: systemd-run --user --scope -p Delegate=yes belljar …; "
 	 "or " ACCEPT("cgroup")},
@@ -158,6 +196,10 @@ static const struct mend {
 	 "Mount cgroup v2, or v1 with memory, pids, cpu and cpuacct, at /sys/fs/cgroup; or " ACCEPT(
 		 "cgroup")},
 	{ANY_LAYER, NOT_ALLOWED, NULL, contained, DOCKER},
+	{LAYER_COUNT, NOT_ALLOWED, NULL, NULL,
+	 "A seccomp filter or a security module around Belljar refuses this call: allow it there, "
+	 "or "
+	 "start Belljar outside of it; the kernel's log may say which."},
 	{ANY_LAYER, NOT_ALLOWED, NULL, userns_by_profile,
 	 "AppArmor allows user namespaces only to programs with a profile here: install Belljar's "
 	 "package, which brings one, or as root: apparmor_parser -r /etc/apparmor.d/belljar."},
@@ -195,6 +237,14 @@ static const struct mend {
 	{ANY_LAYER, EMFILE, NULL, NULL, "Too many files are open here: raise ulimit -n."},
 	{ANY_LAYER, ENFILE, NULL, NULL,
 	 "This host has too many files open: try again when less runs."},
+	{ANY_LAYER, ENOSPC, FILES_COPY_IN_STEP, NULL,
+	 "The files of --in and the code are together more than the workspace holds: ask for more "
+	 "`workspace` or `inodes`, or copy less in."},
+	{ANY_LAYER, EEXIST, FILES_COPY_IN_STEP, NULL,
+	 "Two files of --in are to have one name inside: give one another name (HOST:NAME)."},
+	{ANY_LAYER, ENOTDIR, FILES_COPY_IN_STEP, NULL,
+	 "A file of --in is to be where another needs a directory: give one another name "
+	 "(HOST:NAME)."},
 	{ANY_LAYER, ENOSPC, NULL, NULL,
 	 "A mount is full: if it is the run's own, ask for more `workspace`, `tmp` or `inodes`."},
 	{ANY_LAYER, NOT_ALLOWED, NULL, NULL,
@@ -283,6 +333,21 @@ const char *fault_mend(const struct fault *fault, const struct host_facts *facts
 {
 	(void)snprintf(text, size, "%s", find_mend(fault, facts));
 	return text;
+}
+
+const char *error_mend(const struct bj_error *err, char *text, size_t size)
+{
+	struct host_facts facts;
+	const struct fault fault = {.code = (uint16_t)err->code,
+				    .layer = (uint8_t)layer_by_name(err->layer),
+				    .os = err->os_error};
+	bool refused_call = err->os_error && (err->code == BJ_INTERNAL || err->code == BJ_SETUP ||
+					      err->code == BJ_UNSUPPORTED);
+	text[0] = '\0';
+	if (!refused_call)
+		return text;
+	host_facts_read(&facts);
+	return fault_mend(&fault, &facts, text, size);
 }
 
 /* ---- Sentences ----------------------------------------------------------------------------- */

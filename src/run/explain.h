@@ -21,6 +21,7 @@ struct host_facts {
 	bool root;
 	bool container; /* docker, podman, or another that leaves its mark */
 	bool systemd;	/* is pid 1 here */
+	bool cgroup_v1; /* some controller here is in a hierarchy of version 1 */
 };
 
 /* Reads them from the host. What cannot be read is unknown, and no error. */
@@ -34,5 +35,11 @@ void fault_explain_on(const struct fault *fault, const char *program,
 /* The mend alone, written to `text`; "" where none is known. Returns `text`. */
 const char *fault_mend(const struct fault *fault, const struct host_facts *facts, char *text,
 		       size_t size);
+
+/*
+ * The mend of an error that came of a refused call and has none of its own, such as one of the
+ * library's set-up, which belongs to no layer. "" where none is known. Returns `text`.
+ */
+const char *error_mend(const struct bj_error *err, char *text, size_t size);
 
 #endif

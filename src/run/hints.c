@@ -9,6 +9,7 @@
 #include "run/hints.h"
 
 #include "base/cleanup.h"
+#include "run/explain.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -220,10 +221,9 @@ static bool ends_sentence(const char *text)
 	return size > 0 && strchr(".!?", text[size - 1]);
 }
 
-/* The error's own words, and its mend, which may be a sentence or the rest of one. */
-static void say_error(FILE *out, const struct bj_error *error)
+/* The error's own words, and the mend, which may be a sentence or the rest of one. */
+static void say_error(FILE *out, const struct bj_error *error, const char *hint)
 {
-	const char *hint = error->hint;
 	bool rest = hint[0] >= 'a' && hint[0] <= 'z';
 	(void)fprintf(out, "%s", error->message);
 	if (!rest && !ends_sentence(error->message))
@@ -377,13 +377,39 @@ static void say_time_limit(FILE *out, const struct scene *scene)
 		say_next(out, "Make it do less, or ask for more `time`.", scene);
 }
 
-static void say_sandbox_error(FILE *out, const struct scene *scene)
+/*
+ * A profile hides the policy file that accepts what is missing, and whoever wrote the file would
+ * look for the fault in it.
+ */
+static void say_profile(FILE *out, const struct scene *scene)
 {
-	say(out, outcome_text[BJ_SANDBOX_ERROR], scene);
-	say_error(out, &scene->res->error);
-	if (scene->res->verdict.started)
+	const struct policy *policy = scene->in->policy;
+	enum layer_id layer = layer_by_name(scene->res->error.layer);
+	if (!policy || policy->origin[FIELD_accept_missing] != FROM_PROFILE ||
+	    layer == LAYER_COUNT || !layers[layer].may_be_missing)
+		return;
+	(void)fprintf(out,
+		      " The profile `%s`, which was asked for, goes before a policy file and does "
+		      "not accept it: ask for no profile, or for one that does.",
+		      policy->origin_name[FIELD_accept_missing]);
+}
+
+/* Why nothing came of it. A refused call of set-up has no mend of its own. */
+static void say_failure(FILE *out, const struct scene *scene)
+{
+	const struct bj_result *res = scene->res;
+	char mend[sizeof(res->error.hint)];
+	const char *hint = res->error.hint;
+	if (!hint[0])
+		hint = error_mend(&res->error, mend, sizeof(mend));
+	say(out, outcome_text[res->verdict.outcome], scene);
+	say_error(out, &res->error, hint);
+	say_profile(out, scene);
+	if (res->verdict.outcome != BJ_SANDBOX_ERROR)
+		return;
+	if (res->verdict.started)
 		(void)fprintf(out, " The program had started, and may have done part of its work.");
-	else if (!scene->res->error.hint[0])
+	else if (!hint[0])
 		(void)fprintf(out, " Nothing ran; try again.");
 }
 
@@ -412,11 +438,8 @@ static void say_outcome(FILE *out, struct scene *scene)
 		break;
 	case BJ_OUTCOME_REFUSED:
 	case BJ_NOT_STARTED:
-		(void)fprintf(out, "%s", outcome_text[res->verdict.outcome]);
-		say_error(out, &res->error);
-		break;
 	case BJ_SANDBOX_ERROR:
-		say_sandbox_error(out, scene);
+		say_failure(out, scene);
 		break;
 	case BJ_OUTCOME_COUNT:
 	default:
@@ -487,7 +510,7 @@ char *hint_make(const struct bj_result *res, const struct report *report,
 	say_touched(out, &scene);
 	if (in->files_error) {
 		say_next(out, "", &scene);
-		say_error(out, in->files_error);
+		say_error(out, in->files_error, in->files_error->hint);
 	}
 	say_left_behind(out, &scene);
 	bool bad = ferror(out);

@@ -3,6 +3,7 @@
 #include "run/languages.h"
 
 #include "base/cleanup.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
 #include <assert.h>
@@ -72,6 +73,19 @@ static const char *known(const struct languages *languages, char *text, size_t s
 	return text;
 }
 
+/* The name or alias that was probably meant, or NULL. */
+static const char *nearest(const struct languages *languages, const char *name)
+{
+	struct suggestion suggestion = {.meant = name};
+	for (size_t i = 0; i < languages->count; i++) {
+		const struct language *row = &languages->rows[i];
+		suggest_add(&suggestion, row->name);
+		for (size_t j = 0; row->aliases[j]; j++)
+			suggest_add(&suggestion, row->aliases[j]);
+	}
+	return suggest_best(&suggestion);
+}
+
 int language_find(const struct languages *languages, const char *name, const struct language **ret,
 		  struct bj_error *err)
 {
@@ -86,6 +100,9 @@ int language_find(const struct languages *languages, const char *name, const str
 	char text[256], quoted[TEXT_VALUE_SIZE];
 	(void)fail(err, BJ_INVALID, "language: %s is not known; known are %s",
 		   text_quote(quoted, sizeof(quoted), name), known(languages, text, sizeof(text)));
+	const char *meant = nearest(languages, name);
+	if (meant)
+		return fail_hint(err, "Did you mean %s?", meant);
 	return fail_hint(err, "Choose one of these, or describe the language in languages.json.");
 }
 

@@ -23,10 +23,14 @@ enum host {
 	OLD_LANDLOCK,
 	SYSTEMD,
 	SYSTEMD_AS_ROOT,
-	CONTAINER
+	CONTAINER,
+	ROOT_ALONE,
+	V1,
+	V1_AS_ROOT,
+	V1_CONTAINER
 };
 
-/* Limit, Debian's switch, AppArmor's switch, Yama, Landlock; root, container, systemd. */
+/* Limit, Debian's switch, AppArmor's switch, Yama, Landlock; root, container, systemd, v1. */
 static const struct host_facts hosts[] = {
 	[PLAIN] = {30000, 1, 0, 1, 7, false, false, false},
 	[NO_USERNS] = {0, 1, 0, 1, 7, false, false, false},
@@ -40,6 +44,10 @@ static const struct host_facts hosts[] = {
 	[SYSTEMD] = {30000, 1, 0, 1, 7, false, false, true},
 	[SYSTEMD_AS_ROOT] = {30000, 1, 0, 1, 7, true, false, true},
 	[CONTAINER] = {30000, 1, 0, 1, 7, false, true, false},
+	[ROOT_ALONE] = {30000, 1, 0, 1, 7, true, false, false},
+	[V1] = {30000, 1, 0, 1, 7, false, false, true, true},
+	[V1_AS_ROOT] = {30000, 1, 0, 1, 7, true, false, true, true},
+	[V1_CONTAINER] = {30000, 1, 0, 1, 7, true, true, false, true},
 };
 
 static const struct {
@@ -123,11 +131,61 @@ static const struct {
 	 DOCKER,
 	 "layer cgroup: make the run's cgroup: Read-only file system",
 	 "docker: --privileged"},
-	{"no cgroup for root",
+	{"no cgroup for root, with systemd",
 	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PREPARE, ENOENT, "open the base"},
 	 SYSTEMD_AS_ROOT,
 	 "layer cgroup: open the base: No such file or directory",
+	 "systemd-run --scope -p Delegate=yes belljar"},
+	{"no cgroup for root, without systemd",
+	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PREPARE, ENOENT, "open the base"},
+	 ROOT_ALONE,
+	 "layer cgroup: open the base: No such file or directory",
 	 "Mount cgroup v2"},
+	{"a controller of v1 is missing for root",
+	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PROBE, 0, "find a cgroup"},
+	 V1_AS_ROOT,
+	 "layer cgroup: find a cgroup",
+	 "memory, pids, cpu and cpuacct must each be mounted"},
+	{"v1 gives an ordinary user nothing, with systemd or without",
+	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PROBE, 0, "find a cgroup"},
+	 V1,
+	 "layer cgroup: find a cgroup",
+	 "only root has one to give"},
+	{"v1 in a container",
+	 {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PROBE, 0, "find a cgroup"},
+	 V1_CONTAINER,
+	 "layer cgroup: find a cgroup",
+	 "docker: --privileged"},
+	{"a call of no layer is refused",
+	 {BJ_SETUP, LAYER_COUNT, HOOK_PREPARE, EPERM, "open a signalfd"},
+	 APPARMOR,
+	 "open a signalfd: Operation not permitted",
+	 "A seccomp filter or a security module around Belljar"},
+	{"a call of no layer is refused in a container",
+	 {BJ_SETUP, LAYER_COUNT, HOOK_PREPARE, EPERM, "open a signalfd"},
+	 CONTAINER,
+	 "open a signalfd: Operation not permitted",
+	 "seccomp=unconfined"},
+	{"a call of no layer is not there",
+	 {BJ_SETUP, LAYER_COUNT, HOOK_PREPARE, ENOSYS, "open a signalfd"},
+	 PLAIN,
+	 "open a signalfd: Function not implemented",
+	 "a filter around it can also hide system calls"},
+	{"too much is copied in",
+	 {BJ_SETUP, LAYER_MOUNT, HOOK_CHILD, ENOSPC, "copy into the workspace"},
+	 PLAIN,
+	 "layer mount: copy into the workspace: No space left on device",
+	 "files of --in"},
+	{"two inputs of one name",
+	 {BJ_SETUP, LAYER_MOUNT, HOOK_CHILD, EEXIST, "copy into the workspace"},
+	 PLAIN,
+	 "layer mount: copy into the workspace: File exists",
+	 "Two files of --in"},
+	{"an input below a file",
+	 {BJ_SETUP, LAYER_MOUNT, HOOK_CHILD, ENOTDIR, "copy into the workspace"},
+	 PLAIN,
+	 "layer mount: copy into the workspace: Not a directory",
+	 "where another needs a directory"},
 	{"a comparison is no question of rights",
 	 {BJ_SETUP, LAYER_CGROUP, HOOK_VERIFY, EBADMSG, "memory as planned"},
 	 SYSTEMD,
@@ -203,6 +261,10 @@ static void every_fault_has_its_sentence_and_mend(void **state)
 		print_message("# %s\n", cases[i].name);
 		fault_explain_on(&cases[i].fault, "no such\nthing", &hosts[cases[i].host], &err);
 		assert_string_equal(err.message, cases[i].message);
+		if (cases[i].host != V1 && cases[i].host != SYSTEMD)
+			assert_null(strstr(err.hint, "--user"));
+		if (cases[i].host == V1)
+			assert_null(strstr(err.hint, "systemd-run"));
 		assert_int_equal(err.code, cases[i].fault.code);
 		assert_int_equal(err.os_error, cases[i].fault.os);
 		uint8_t layer = cases[i].fault.layer;
@@ -218,7 +280,7 @@ static void every_fault_has_its_sentence_and_mend(void **state)
 static void no_fault_is_without_a_whole_sentence(void **state)
 {
 	(void)state;
-	for (uint32_t n = 0; n < 64; n++) {
+	for (uint32_t n = 0; n < 128; n++) {
 		const struct host_facts host = {
 			.userns_max = n & 1,
 			.userns_clone = n >> 1 & 1,
@@ -227,6 +289,7 @@ static void no_fault_is_without_a_whole_sentence(void **state)
 			.landlock_abi = (int)(n >> 3 & 1),
 			.root = n >> 4 & 1,
 			.container = n >> 5 & 1,
+			.cgroup_v1 = n >> 6 & 1,
 		};
 		for (int layer = 0; layer <= LAYER_COUNT; layer++) {
 			for (int os = 0; os < 134; os++) {
@@ -240,6 +303,35 @@ static void no_fault_is_without_a_whole_sentence(void **state)
 				assert_true(size == 0 || err.hint[size - 1] == '.');
 			}
 		}
+	}
+}
+
+/* The library's own errors: what failed and why are theirs, the mend is looked for. */
+static void a_refused_call_of_no_layer_has_a_mend(void **state)
+{
+	(void)state;
+	static const struct {
+		enum bj_code code;
+		int os;
+		const char *mend; /* NULL: none */
+	} rows[] = {
+		{BJ_INTERNAL, EPERM, "around Belljar"},
+		{BJ_INTERNAL, ENOSYS, "Linux 5.15"},
+		{BJ_INTERNAL, EMFILE, "ulimit -n"},
+		{BJ_INTERNAL, EIO, NULL},
+		{BJ_INTERNAL, 0, NULL},
+		/* The request's fault, not the host's. */
+		{BJ_INVALID, EPERM, NULL},
+		{BJ_REFUSED, EPERM, NULL},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct bj_error err = {.code = rows[i].code, .os_error = rows[i].os};
+		char text[sizeof(err.hint)];
+		assert_ptr_equal(error_mend(&err, text, sizeof(text)), text);
+		if (rows[i].mend)
+			assert_non_null(strstr(text, rows[i].mend));
+		else
+			assert_string_equal(text, "");
 	}
 }
 
@@ -259,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_fault_has_its_sentence_and_mend),
 		cmocka_unit_test(no_fault_is_without_a_whole_sentence),
+		cmocka_unit_test(a_refused_call_of_no_layer_has_a_mend),
 		cmocka_unit_test(this_host_is_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
