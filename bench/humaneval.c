@@ -6,38 +6,20 @@
  *
  * LIST holds a path a line. Standard output: the object that bench/spawn prints for a command.
  */
+#include "samples.h"
+
 #include <belljar/belljar.h>
-#include <err.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-enum { JOBS_MAX = 16, LIST_MAX = 100000 };
+enum { JOBS_MAX = 16 };
 
-struct item {
-	char *path;
-	uint64_t wall_ns;
-	double cpu_ms;
-	int status;
-};
-
-static struct item *items;
+static char **list;
+static struct sample *samples; /* one for each of the list */
 static size_t count;
 static atomic_size_t next;
 static const char *policy_file;
 static char **fields;
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_MONOTONIC, &now) < 0)
-		err(1, "clock_gettime");
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 static int fill(struct bj_request *req, const char *path, struct bj_error *error)
 {
@@ -56,62 +38,45 @@ static int fill(struct bj_request *req, const char *path, struct bj_error *error
 	return bj_request_source(req, path, "python", NULL, error);
 }
 
-static void run(struct item *item)
+static struct sample run(const char *path)
 {
 	struct bj_error error = {.code = BJ_OK};
 	struct bj_request *req = bj_request_new();
 	struct bj_result *res = NULL;
+	struct sample sample;
 	uint64_t start_ns = now_ns();
 
 	if (!req)
 		errx(1, "out of memory");
-	if (fill(req, item->path, &error) < 0 || bj_run(req, -1, &res, &error) < 0)
-		errx(1, "%s: %s", item->path, error.message);
-	item->wall_ns = now_ns() - start_ns;
-	item->status = bj_result_status(res);
-	item->cpu_ms = bj_result_usage(res).cpu_ms;
+	if (fill(req, path, &error) < 0 || bj_run(req, -1, &res, &error) < 0)
+		errx(1, "%s: %s", path, error.message);
+	sample.wall_ns = now_ns() - start_ns;
+	sample.status = bj_result_status(res);
+	sample.cpu_us = (uint64_t)(bj_result_usage(res).cpu_ms * 1000);
 	bj_result_free(res);
 	bj_request_free(req);
+	return sample;
 }
 
 static void *work(void *unused)
 {
 	for (size_t i; (i = atomic_fetch_add(&next, 1)) < count;)
-		run(&items[i]);
+		samples[i] = run(list[i]);
 	return unused;
-}
-
-static void read_list(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t length;
-
-	if (!file)
-		err(1, "%s", path);
-	while (count < LIST_MAX && (length = getline(&line, &room, file)) > 0) {
-		line[length - (line[length - 1] == '\n')] = '\0';
-		items = reallocarray(items, count + 1, sizeof(*items));
-		if (!items)
-			err(1, "list");
-		items[count] = (struct item){.path = strdup(line)};
-		if (!items[count++].path)
-			err(1, "list");
-	}
-	free(line);
-	(void)fclose(file);
 }
 
 int main(int argc, char **argv)
 {
 	pthread_t threads[JOBS_MAX];
 	size_t jobs;
-	uint64_t begin_ns;
+	uint64_t begin_ns, round_ns;
 
 	if (argc < 4 || (jobs = strtoul(argv[1], NULL, 10)) < 1 || jobs > JOBS_MAX)
 		errx(2, "usage: humaneval JOBS LIST POLICY|- [FIELD=VALUE]…");
-	read_list(argv[2]);
+	list = read_list(argv[2], &count);
+	samples = calloc(count, sizeof(*samples));
+	if (!samples)
+		err(1, "samples");
 	policy_file = strcmp(argv[3], "-") == 0 ? NULL : argv[3];
 	fields = argv + 4;
 
@@ -122,15 +87,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < jobs; i++)
 		if (pthread_join(threads[i], NULL) != 0)
 			errx(1, "pthread_join");
-	printf("[{\"round_ns\": [%lu], \"wall_ns\": [", now_ns() - begin_ns);
-	for (size_t i = 0; i < count; i++)
-		printf("%s%lu", i ? ", " : "", items[i].wall_ns);
-	printf("], \"cpu_us\": [");
-	for (size_t i = 0; i < count; i++)
-		printf("%s%.0f", i ? ", " : "", items[i].cpu_ms * 1000);
-	printf("], \"status\": [");
-	for (size_t i = 0; i < count; i++)
-		printf("%s%d", i ? ", " : "", items[i].status);
-	puts("]}]");
+	round_ns = now_ns() - begin_ns;
+	printf("[{");
+	print_samples(&round_ns, 1, samples, count);
+	puts("}]");
 	return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -9,26 +9,16 @@
  * With -f a round of a command is one run for every line of LIST, put in place of {}, JOBS at a
  * time. Standard output: a JSON array with an object for each command.
  */
-#include <err.h>
+#include "samples.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { COMMANDS_MAX = 8, JOBS_MAX = 16, ARGS_MAX = 256 };
-
-struct sample {
-	uint64_t wall_ns;
-	uint64_t cpu_us; /* of the command and all it waited for */
-	int status;
-};
 
 struct command {
 	char **argv;
@@ -46,15 +36,6 @@ static size_t rounds = 100, jobs = 1, items = 1;
 static long uid = -1;
 static char **list;
 static int null_fd;
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_MONOTONIC, &now) < 0)
-		err(1, "clock_gettime");
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* Between vfork and exec: raw calls, since glibc's setuid speaks to the parent's threads. */
 __attribute__((noreturn)) static void become(char *const argv[])
@@ -92,11 +73,13 @@ static void finish(struct command *command, struct job running[static JOBS_MAX])
 {
 	struct rusage usage;
 	struct sample sample;
-	pid_t pid = wait4(-1, &sample.status, 0, &usage);
+	int status;
+	pid_t pid = wait4(-1, &status, 0, &usage);
 	uint64_t end_ns = now_ns();
 
 	if (pid < 0)
 		err(1, "wait4");
+	sample.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 	sample.cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
 			(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 	for (size_t i = 0; i < jobs; i++) {
@@ -147,47 +130,9 @@ static void print_command(const struct command *command)
 		printf("%s", i ? ", " : "");
 		print_text(command->argv[i]);
 	}
-	printf("], \"round_ns\": [");
-	for (size_t i = 0; i < rounds; i++)
-		printf("%s%lu", i ? ", " : "", command->round_ns[i]);
-	printf("], \"wall_ns\": [");
-	for (size_t i = 0; i < command->count; i++)
-		printf("%s%lu", i ? ", " : "", command->samples[i].wall_ns);
-	printf("], \"cpu_us\": [");
-	for (size_t i = 0; i < command->count; i++)
-		printf("%s%lu", i ? ", " : "", command->samples[i].cpu_us);
-	printf("], \"status\": [");
-	for (size_t i = 0; i < command->count; i++)
-		printf("%s%d", i ? ", " : "",
-		       WIFEXITED(command->samples[i].status)
-			       ? WEXITSTATUS(command->samples[i].status)
-			       : -WTERMSIG(command->samples[i].status));
-	printf("]}");
-}
-
-static void read_list(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t length;
-
-	if (!file)
-		err(1, "%s", path);
-	items = 0;
-	while ((length = getline(&line, &room, file)) > 0) {
-		line[length - (line[length - 1] == '\n')] = '\0';
-		list = reallocarray(list, items + 1, sizeof(*list));
-		if (!list)
-			err(1, "list");
-		list[items] = strdup(line);
-		if (!list[items++])
-			err(1, "list");
-	}
-	free(line);
-	(void)fclose(file);
-	if (items == 0)
-		errx(1, "%s: empty", path);
+	printf("], ");
+	print_samples(command->round_ns, rounds, command->samples, command->count);
+	putchar('}');
 }
 
 static void read_options(int argc, char **argv)
@@ -202,7 +147,7 @@ static void read_options(int argc, char **argv)
 		else if (option == 'j')
 			jobs = strtoul(optarg, NULL, 10);
 		else if (option == 'f')
-			read_list(optarg);
+			list = read_list(optarg, &items);
 		else
 			exit(2);
 	}
