@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/colon.h"
+#include "cli/run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -193,6 +194,31 @@ static void a_name_before_the_colon_must_be_there(void **state)
 	}
 }
 
+static void code_on_standard_input_is_one_dash_where_a_file_would_be(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *words[6];
+		bool is;
+	} rows[] = {
+		{{"run", "-", NULL}, true},
+		{{"run", "--lang", "c", "-", "x", NULL}, true},
+		{{"run", "./-", NULL}, false},
+		{{"run", "f", "-", NULL}, false},
+		{{"run", "--", "-", NULL}, false},
+		{{"run", "-c", "1", "-", NULL}, false},
+		{{"run", "--stdin", "-", "f", NULL}, false},
+		{{"run", NULL}, false},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct invocation got;
+		struct bj_error err = {0};
+		assert_int_equal(parse(&got, rows[i].words, &err), 0);
+		assert_int_equal(code_on_stdin(&got), rows[i].is);
+		free(got.given);
+	}
+}
+
 static const char *meant(const char *word)
 {
 	struct suggestion suggestion = {.meant = word};
@@ -208,6 +234,10 @@ static void the_nearest_name_is_suggested_and_nothing_far(void **state)
 	assert_string_equal(meant("docter"), "doctor");
 	assert_string_equal(meant("lay"), "layers");
 	assert_string_equal(meant("policy shwo"), "policy show");
+	assert_string_equal(meant("RUN"), "run");
+	/* Of two letters none may be wrong. */
+	assert_string_equal(meant("ru"), "run");
+	assert_null(meant("rx"));
 	assert_null(meant("exec"));
 	assert_null(meant("x"));
 	assert_null(meant("a-word-that-is-longer-than-any-name-in-the-table"));
@@ -224,6 +254,7 @@ int main(void)
 		cmocka_unit_test(every_number_of_the_policy_is_an_option_and_no_list_is),
 		cmocka_unit_test(names_are_split_at_the_last_colon),
 		cmocka_unit_test(a_name_before_the_colon_must_be_there),
+		cmocka_unit_test(code_on_standard_input_is_one_dash_where_a_file_would_be),
 		cmocka_unit_test(the_nearest_name_is_suggested_and_nothing_far),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

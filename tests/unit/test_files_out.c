@@ -116,6 +116,46 @@ static void a_missing_output_is_said_so(void **state)
 	assert_false(exists(AT_FDCWD, "x"));
 }
 
+/* The path as it was given, whichever end the trouble is at. */
+static void both_ends_of_what_was_not_copied_are_named(void **state)
+{
+	struct world *w = *state;
+	put_text(w->ws, "f", "f", 0644);
+	assert_int_equal(mkdirat(w->ws, "r", 0755) | mkdir("d", 0755) | mkdir("d/taken", 0755) |
+				 mkdir("d/r", 0755),
+			 0);
+	put_text(w->ws, "r/good", "good", 0644);
+	assert_int_equal(symlinkat("x", w->ws, "r/link"), 0);
+	assert_int_equal(mkfifo("d/fifo", 0644), 0);
+	assert_collect_fails(
+		w, "f", "d/fifo", 0,
+		"\"f\" was not copied to \"d/fifo\": \"fifo\" exists on the host and is a FIFO");
+	assert_collect_fails(w, "none", "./d/none", ENOENT,
+			     "\"none\" was not copied to \"./d/none\": \"none\" is not there");
+	assert_collect_fails(w, "none", NULL, ENOENT,
+			     "\"none\" was not copied out: \"none\" is not there");
+	assert_collect_fails(w, "f", "gone/f", ENOENT, "\"f\" was not copied to \"gone/f\": ");
+	assert_collect_fails(
+		w, "r", "d/r", ELOOP,
+		"\"r\" was not wholly copied to \"d/r\": \"r/link\" is a symbolic link");
+	assert_true(has_text(AT_FDCWD, "d/r/good", "good"));
+	assert_collects(w, "f", "d/f");
+}
+
+/* However long the names are, the reason is there. */
+static void long_names_do_not_push_the_reason_out(void **state)
+{
+	struct world *w = *state;
+	char name[256], path[600];
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	memset(path, 'p', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	put_text(w->ws, name, "x", 0644);
+	assert_collect_fails(w, name, path, 0, "file name too long");
+	assert_non_null(strstr(w->err.message, "nnn\"... was not copied to \"ppp"));
+}
+
 static void a_directory_appears_whole_and_is_merged_the_next_time(void **state)
 {
 	struct world *w = *state;
@@ -281,6 +321,8 @@ static int group(void)
 		T(a_file_goes_into_an_existing_directory),
 		T(a_destination_that_cannot_be_is_named),
 		T(a_missing_output_is_said_so),
+		T(both_ends_of_what_was_not_copied_are_named),
+		T(long_names_do_not_push_the_reason_out),
 		T(a_directory_appears_whole_and_is_merged_the_next_time),
 		T(what_stands_in_the_way_of_a_tree_is_a_problem_of_its_own),
 		T(a_shorter_file_leaves_no_stale_tail),

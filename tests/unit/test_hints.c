@@ -218,6 +218,65 @@ static void files_that_could_not_be_copied_out_are_said(void **state)
 	assert_string_equal(bj_result_hint(res), "--out plot.svg: not there.");
 }
 
+/* What was refused for want of a layer, under the policy that `policy` is. */
+static char *hint_without(const struct policy *asked, enum layer_id layer)
+{
+	struct result_input in = usual_input();
+	struct bj_result *res = NULL;
+	struct bj_error why = {.code = BJ_UNSUPPORTED};
+	(void)snprintf(why.message, sizeof(why.message), "layer %s: not here", layers[layer].name);
+	(void)snprintf(why.layer, sizeof(why.layer), "%s", layers[layer].name);
+	(void)snprintf(why.hint, sizeof(why.hint), "Accept it in a policy file.");
+	in.policy = asked;
+	assert_int_equal(result_from_error(&why, &in, &res, NULL), 0);
+	char *hint = strdup(bj_result_hint(res));
+	bj_result_free(res);
+	return hint;
+}
+
+static void a_profile_that_hides_what_a_file_accepts_is_named(void **state)
+{
+	(void)state;
+	struct policy asked;
+	policy_init(&asked);
+	auto_free char *without = hint_without(&asked, LAYER_CGROUP);
+	assert_null(strstr(without, "profile"));
+	assert_int_equal(policy_profile(&asked, "agent", NULL), 0);
+	auto_free char *with = hint_without(&asked, LAYER_CGROUP);
+	assert_non_null(strstr(with, "Accept it in a policy file. The profile `agent`, which was "
+				     "asked for, goes before a policy file"));
+	/* No file may accept this one. */
+	auto_free char *other = hint_without(&asked, LAYER_NET);
+	assert_null(strstr(other, "profile"));
+	policy_free(&asked);
+}
+
+static void a_refused_call_of_set_up_has_a_mend(void **state)
+{
+	(void)state;
+	static const struct {
+		int os;
+		const char *expected;
+	} rows[] = {
+		{EPERM, "around Belljar"},
+		{ENOSYS, "Linux 5.15"},
+		{EIO, "Nothing ran; try again."},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct result_input in = usual_input();
+		auto_put struct bj_result *res = NULL;
+		struct bj_error why;
+		errno = rows[i].os;
+		(void)fail_errno(&why, BJ_INTERNAL, "make the report's memory");
+		assert_int_equal(result_from_error(&why, &in, &res, NULL), 0);
+		if (!strstr(bj_result_hint(res), "make the report's memory: ") ||
+		    !strstr(bj_result_hint(res), rows[i].expected))
+			fail_msg("%s", bj_result_hint(res));
+		assert_int_equal(strstr(bj_result_hint(res), "try again") != NULL,
+				 rows[i].os == EIO);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +287,8 @@ int main(void)
 		cmocka_unit_test(the_numbers_are_those_of_the_policy_of_this_run),
 		cmocka_unit_test(what_is_left_behind_is_said),
 		cmocka_unit_test(files_that_could_not_be_copied_out_are_said),
+		cmocka_unit_test(a_profile_that_hides_what_a_file_accepts_is_named),
+		cmocka_unit_test(a_refused_call_of_set_up_has_a_mend),
 	};
 	return cmocka_run_group_tests(tests, usual_setup, usual_teardown);
 }

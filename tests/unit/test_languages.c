@@ -54,6 +54,40 @@ static void an_unknown_name_lists_the_known_ones(void **state)
 	languages_free(&languages);
 }
 
+static void a_name_that_is_nearly_right_is_suggested(void **state)
+{
+	(void)state;
+	static const char *const pairs[][2] = {
+		{"pyhton", "python?"},
+		{"Python", "python?"},
+		{"python2", "python"},
+		{"javascrpt", "javascript?"},
+		{"JS", "js?"},
+		{"nodejs", "node?"},
+		{"shel", "shell?"},
+		{"C++", "c++?"},
+		{"cpp11", NULL},
+		{"ts", NULL},
+		{"r", NULL},
+		{"cobol", NULL},
+		{"", NULL},
+		{"ruby", NULL},
+		{"../../bin/sh", NULL},
+	};
+	struct languages languages;
+	assert_int_equal(languages_builtin(&languages, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		const struct language *row = NULL;
+		struct bj_error err = {0};
+		assert_int_equal(language_find(&languages, pairs[i][0], &row, &err), -1);
+		const char *expected = pairs[i][1] ? pairs[i][1] : "Choose one of these";
+		if (!strstr(err.hint, expected))
+			fail_msg("%s: %s", pairs[i][0], err.hint);
+		assert_int_equal(strstr(err.hint, "Did you mean") != NULL, pairs[i][1] != NULL);
+	}
+	languages_free(&languages);
+}
+
 static void extension_comes_before_the_first_line(void **state)
 {
 	(void)state;
@@ -256,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_aliases_are_found),
 		cmocka_unit_test(an_unknown_name_lists_the_known_ones),
+		cmocka_unit_test(a_name_that_is_nearly_right_is_suggested),
 		cmocka_unit_test(extension_comes_before_the_first_line),
 		cmocka_unit_test(command_puts_file_and_arguments_in_their_places),
 		cmocka_unit_test(rows_of_a_file_come_first),

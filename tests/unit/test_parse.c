@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -243,6 +244,95 @@ static void no_other_thousandths_are_read(void **state)
 	REFUSES(parse_milli, rows);
 }
 
+struct guess {
+	const char *text;
+	const char *guess; /* NULL: nothing is guessed */
+};
+
+static void guesses(parser parse, const struct guess *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct bj_error err = {0};
+		uint64_t value = 0;
+		char expected[64];
+		assert_int_equal(parse(rows[i].text, &value, &err), -1);
+		(void)snprintf(expected, sizeof(expected), "(did you mean %s?)", rows[i].guess);
+		bool guessed = strstr(err.message, "did you mean");
+		if (guessed != (rows[i].guess != NULL) ||
+		    (guessed && !strstr(err.message, expected)))
+			fail_msg("\"%s\": %s", rows[i].text, err.message);
+		if (guessed)
+			assert_int_equal(parse(rows[i].guess, &value, NULL), 0);
+	}
+}
+
+#define GUESSES(parse, rows) guesses(parse, rows, ARRAY_SIZE(rows))
+
+static void a_size_spelled_otherwise_is_recognised(void **state)
+{
+	(void)state;
+	static const struct guess rows[] = {
+		{"64M", "64m"},
+		{"64mb", "64m"},
+		{"64MiB", "64m"},
+		{"64 MB", "64m"},
+		{" 64m\n", "64m"},
+		{"+64m", "64m"},
+		{"064m", "64m"},
+		{"512B", "512"},
+		{"512 bytes", "512"},
+		{"2 Gig", "2g"},
+		{"1T", "1t"},
+		{"1.5g", "1536m"},
+		{"0.5G", "512m"},
+		{"1,5 GB", "1536m"},
+		{"1.0m", "1m"},
+		{"0.0005k", NULL},
+		{"0.3k", NULL},
+		{"1,000", NULL},
+		{"1,000k", NULL},
+		{"1p", NULL},
+		{"1mx", NULL},
+		{"1m 2", NULL},
+		{"-1m", NULL},
+		{"m", NULL},
+		{"", NULL},
+		{"0.0m", NULL},
+		{"nan", NULL},
+		{"0x10", NULL},
+		{"99999999999999999999999999999999M", NULL},
+		{"16777216T", NULL},
+		{"1 m\x1b[2J", NULL},
+	};
+	GUESSES(parse_size, rows);
+}
+
+static void a_time_spelled_otherwise_is_recognised(void **state)
+{
+	(void)state;
+	static const struct guess rows[] = {
+		{"10S", "10s"},
+		{"10sec", "10s"},
+		{"10 seconds", "10s"},
+		{"1 minute", "1m"},
+		{"90 Mins", "90m"},
+		{"2hrs", "2h"},
+		{"2 hours", "2h"},
+		{"500 msec", "500ms"},
+		{"1,5s", "1.5s"},
+		{"01s", "1s"},
+		{"10", NULL}, /* of what? */
+		{"1d", NULL},
+		{"1us", NULL},
+		{"1m30s", NULL},
+		{"-1s", NULL},
+		{"0.0001 sec", NULL},
+		{"1.000000000000000000000000001s", NULL},
+		{"18446744073709552 s", NULL},
+	};
+	GUESSES(parse_time, rows);
+}
+
 static void quoted_text_is_one_harmless_line(void **state)
 {
 	(void)state;
@@ -325,6 +415,8 @@ int main(void)
 		cmocka_unit_test(no_other_count_is_read),
 		cmocka_unit_test(thousandths_are_read),
 		cmocka_unit_test(no_other_thousandths_are_read),
+		cmocka_unit_test(a_size_spelled_otherwise_is_recognised),
+		cmocka_unit_test(a_time_spelled_otherwise_is_recognised),
 		cmocka_unit_test(quoted_text_is_one_harmless_line),
 		cmocka_unit_test(long_text_is_cut_between_characters_and_marked),
 	};

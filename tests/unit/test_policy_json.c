@@ -336,6 +336,35 @@ static void what_is_too_much_is_refused(void **state)
 	assert_int_equal(decode(number, FILE_OF_USER, &file, &err), -1);
 }
 
+static void what_is_nearly_right_is_suggested(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *hint; /* "": none */
+	} rows[] = {
+		{"{\"memry\": 1}", "did you mean memory?"},
+		{"{\"Memory\": 1}", "did you mean memory?"},
+		{"{\"keep-output\": \"64k\"}", "did you mean keep_output?"},
+		{"{\"profile\": {}}", "did you mean profiles?"},
+		{"{\"zzzzzz\": 1}", "keys: time, "},
+		{"{\"profiles\": {\"a\": {\"tiem\": \"1s\"}}}", "did you mean time?"},
+		{"{\"accept_missing\": [\"cgroups\"]}", "did you mean cgroup?"},
+		{"{\"accept_missing\": [\"Landlock\"]}", "did you mean landlock?"},
+		{"{\"accept_missing\": [\"landlok\"]}", "did you mean landlock?"},
+		{"{\"accept_missing\": [\"seccomp\"]}", ""},
+		{"{\"accept_missing\": [\"\"]}", ""},
+		{"{\"accept_missing\": [\"cgroup\", \"cgroup\"]}", ""},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct policy_file *file = NULL;
+		struct bj_error err = {0};
+		assert_int_equal(decode(rows[i].text, FILE_OF_USER, &file, &err), -1);
+		if (strncmp(err.hint, rows[i].hint, strlen(rows[i].hint)) != 0 ||
+		    !rows[i].hint[0] != !err.hint[0])
+			fail_msg("%s: %s", rows[i].text, err.hint);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +374,7 @@ int main(void)
 		cmocka_unit_test(a_nul_byte_is_refused_where_it_stands),
 		cmocka_unit_test(prefixes_are_canonical_directories),
 		cmocka_unit_test(what_is_too_much_is_refused),
+		cmocka_unit_test(what_is_nearly_right_is_suggested),
 	};
 	return cmocka_run_group_tests_name("policy_json", tests, NULL, NULL);
 }
