@@ -55,7 +55,7 @@ static void plan_numbers(void)
 	plan->pids = 64;
 	plan->cpu_quota_us = 5000;
 	plan->cpu_period_us = 10000;
-	plan->time_ms = 10000;
+	plan->time_ms = 3600000;
 	plan->cpu_s = 11;
 	plan->fsize = 12;
 	plan->nofile = 13;
@@ -129,7 +129,7 @@ void put(const char *name, const char *text)
 
 static void launch_as_planned(struct launch *launch)
 {
-	const struct itimerspec at_end = {.it_value.tv_sec = 10};
+	const struct itimerspec at_end = {.it_value.tv_sec = 3600};
 	launch->plan = plan;
 	launch->proc_fd = dir;
 	launch->program = 77;
