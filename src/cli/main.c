@@ -83,6 +83,15 @@ static int help_of_both(int argc, char **argv)
 	return say_flush(STATUS_OK);
 }
 
+/* Whatever is wrong with a command line, a reader of JSON is owed JSON. */
+static bool asks_json(int argc, const char *const *argv)
+{
+	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
+}
+
 static int verb_of(int argc, char **argv, enum verb_id *ret, int *ret_words)
 {
 	for (size_t i = 0; i < VERB_COUNT; i++) {
@@ -152,8 +161,7 @@ int main(int argc, char **argv)
 	if (verb_of(argc - 1, argv + 1, &invocation.verb, &words) < 0) {
 		(void)unknown_verb(argc - 1, argv + 1, &err);
 		invocation.verb = VERB_HELP;
-		for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-			invocation.json |= strcmp(argv[i], "--json") == 0;
+		invocation.json = asks_json(argc - 1, (const char *const *)argv + 1);
 		return say_refused(&invocation, &err);
 	}
 	int status;
@@ -163,6 +171,8 @@ int main(int argc, char **argv)
 		help_one(stdout, invocation.verb);
 		status = say_flush(STATUS_OK);
 	} else if (check_args(&invocation, &err) < 0) {
+		invocation.json |= invocation.verb != VERB_HELP &&
+				   asks_json(invocation.arg_count, invocation.args);
 		status = say_refused(&invocation, &err);
 	} else {
 		status = run_verb_of(&invocation);

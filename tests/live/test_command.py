@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command around a run: its other verbs, languages, what it says, how it passes output on."""
 
+import ctypes
 import json
 import os
+import platform
 import select
 import signal
+import struct
 import subprocess
 
 import pytest
@@ -45,6 +48,23 @@ def test_a_wrong_verb_is_refused_and_the_right_one_named():
         assert got.returncode == 125 and got.stdout == "" and got.stderr.count("\n") == 1, got
         assert names in got.stderr, got
     assert call().returncode == 125
+
+
+@pytest.mark.parametrize("words", [["layers", "foo"], ["version", "x"], ["doctor", "x"],
+                                   ["policy", "show", "x"], ["policy", "check", "a", "b"],
+                                   ["help", "policy", "show", "x"]])
+def test_an_argument_too_many_is_refused(words):
+    got = call(*words)
+    assert (got.returncode, got.stdout) == (125, "") and got.stderr.count("\n") == 1, got
+    assert f'"{words[-1]}"' in got.stderr, got
+    verb = 2 if words[0] == "policy" else 1
+    for again in ([*words[:verb], "--json", *words[verb:]], [*words, "--json"]):
+        got = call(*again)
+        if words[0] != "help":
+            assert (got.returncode, got.stderr) == (125, ""), got
+            assert json.loads(got.stdout)["error"]["code"] == "invalid"
+    if words[0] in ("layers", "version"):
+        assert call(words[0]).returncode == 0
 
 
 @pytest.mark.parametrize("verb", [v for v in VERBS if v not in ("run", "help")])
@@ -170,6 +190,30 @@ def test_the_doctor_under_a_masked_proc_names_the_mount(ledger):
     assert tried["mount a tmpfs in a namespace"]["ok"]
 
 
+@pytest.mark.parametrize("pattern", ["|/usr/lib/handler %P", "core", "/var/cores/%p|x"])
+def test_the_doctor_warns_of_a_handler_that_a_crash_inside_would_start(ledger, pattern):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to put another core_pattern there")
+    place = harness.temporary_dir()
+    file = place / "core_pattern"
+    file.write_text(pattern + "\n")
+    before = harness.in_mounts(f"mount --bind {file} /proc/sys/kernel/core_pattern")
+    got = json.loads(call("doctor", "--json", before=before).stdout)
+    text = call("doctor", before=before)
+    assert got["host"]["kernel.core_pattern"] == pattern and got["error"] is None, got
+    plain = call("doctor", "--json")
+    assert got["proven"] == json.loads(plain.stdout)["proven"], "it is no failure"
+    assert text.returncode == plain.returncode
+    if pattern.startswith("|"):
+        (warning,) = got["warnings"]
+        assert f'"{pattern[1:]}"' in warning["text"] and "kernel.core_pattern=core" in warning["do"]
+        assert "\nwarning: " in text.stdout and "what to do: " in text.stdout
+    else:
+        assert got["warnings"] == [] and "warning" not in text.stdout
+    file.unlink()
+    place.rmdir()
+
+
 def test_the_doctor_leaves_nothing_of_its_baits(bell):
     before = set(os.listdir("/tmp"))
     segments = harness.read("/proc/sysvipc/shm").count(b"\n")
@@ -196,6 +240,65 @@ def test_a_file_runs_by_its_extension_or_its_first_line(bell, name):
     file = bell.file(name, PROGRAMS[name])
     got = bell.run("--time", "60s", "--cpu-time", "20s", file, "1", "two words")
     assert (got.outcome, got.exit_code, got.out) == ("exited", 0, "hi 1 two words\n"), got
+
+
+def test_code_comes_from_standard_input(bell):
+    code = "import sys\nprint('hi', *sys.argv[1:])\nprint(repr(sys.stdin.read()))\n"
+    got = bell.run("--lang", "python", "-", "1", "two words", give=code.encode())
+    assert (got.outcome, got.exit_code, got.out) == ("exited", 0, "hi 1 two words\n''\n"), got
+    got = bell.run("--lang", "python", "--stdin", bell.file("data", "more"), "-", give=code.encode())
+    assert got.out == "hi\n'more'\n", got
+    # A file that is called so, an argument, a program.
+    bell.file("-", "print('the file')")
+    assert bell.run("--lang", "python", "./-", give=code.encode()).out == "the file\n"
+    assert bell.run("-c", "import sys; print(sys.argv[1])", "--lang", "python", "-", give=b"x").out == "-\n"
+    got = bell.run("--", "-", give=code.encode())
+    assert (got.outcome, got.status) == ("not_started", 127), got
+
+
+def test_code_on_standard_input_needs_its_language_and_is_nothing_else(first_bell):
+    bell = first_bell
+    for words, names in ((["-"], "--lang"), (["--json", "-"], "--lang"),
+                         (["--lang", "python", "--stdin", "-", "-"], "--stdin"),
+                         (["--lang", "pyhton", "-"], "Did you mean python?"),
+                         (["--lang", "python", "--workspace", "64k", "-"], "--workspace"),
+                         (["--lang", "python", "--workspace", "64kb", "-"], "did you mean 64k?")):
+        status, out, err = bell.raw(*words, give=b"#" * (64 << 10) + b"\n")
+        said = json.loads(out)["hint"] if "--json" in words else err.decode()
+        assert status == 125 and names in said, (words, status, out, err)
+        assert (out == b"") == ("--json" not in words) and err.count(b"\n") == (out == b""), err
+    # What it may hold, it holds; what cannot be read is said.
+    got = bell.run("--lang", "python", "--workspace", "1m", "-", give=b"#" * (900 << 10) + b"\nprint(1)\n")
+    assert got.out == "1\n", got
+    directory = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    status, out, err = bell.raw("--lang", "python", "-", stdin=directory)
+    os.close(directory)
+    assert (status, out) == (125, b"") and b"standard input: Is a directory" in err, err
+
+
+def blocks(pid, number):
+    """Whether belljar, and not yet who starts it, takes this signal by a descriptor."""
+    status = harness.read(f"/proc/{pid}/status").decode()
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith("SigBlk:")]
+    return status.startswith("Name:\tbelljar\n") and masks and int(masks[0], 16) >> (number - 1) & 1
+
+
+def test_waiting_for_code_ends_with_a_signal(bell):
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        for json_ in (False, True):
+            process = bell.start("--lang", "python", "-", json_=json_, stdin=subprocess.PIPE)
+            process.stdin.write(b"print('ran')\n")
+            process.stdin.flush()
+            assert until(lambda: blocks(process.pid, number))
+            process.send_signal(number)
+            assert process.wait(PATIENCE) == status
+            out, err = process.stdout.read(), process.stderr.read()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
+            if json_:
+                assert json.loads(out)["outcome"] == "cancelled" and not json.loads(out)["started"]
+            else:
+                assert out == b"" and b"before the program started" in err, err
 
 
 def test_a_script_for_another_interpreter_runs_as_it_is(bell):
@@ -326,3 +429,96 @@ def test_a_name_with_a_colon(bell):
     assert got.out == "data:2024.csv\n"
     got = bell.run("--in", "data\\:2024.csv:b", "--", "/bin/ls", "/workspace")
     assert got.out == "b\n"
+
+
+# ---- what a newcomer types wrong -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words, meant", [
+    (["--memory", "64MB"], "64m"), (["--memory", "1.5g"], "1536m"), (["--tmp", "16 MiB"], "16m"),
+    (["--time", "10sec"], "10s"), (["--cpu-time", "1 Minute"], "1m")])
+def test_a_unit_of_elsewhere_is_refused_and_the_right_one_named(first_bell, words, meant):
+    status, out, err = first_bell.raw(*words, "--", "/bin/echo", "ran")
+    assert (status, out) == (125, b"") and err.count(b"\n") == 1
+    assert f"(did you mean {meant}?)".encode() in err, err
+    assert first_bell.run(words[0], meant, "--", "/bin/echo", "ran").out == "ran\n"
+
+
+def test_a_name_of_a_policy_file_is_suggested(first_bell):
+    for text, meant in (('{"memroy": "64m"}', b"did you mean memory?"),
+                        ('{"accept_missing": ["cgroups"]}', b"did you mean cgroup?"),
+                        ('{"accept_missing": ["seccomp"]}', b"only cgroup and landlock")):
+        file = first_bell.file("policy.json", text)
+        status, out, err = first_bell.raw("--policy", file, "--", "/bin/echo", "ran", policy=False)
+        assert (status, out) == (125, b"") and meant in err and err.count(b"\n") == 1, err
+
+
+def test_a_relative_working_directory_is_refused_and_said_to_be_inside(first_bell):
+    for path, names in (("sub", "/workspace/sub."), ("./a/b", "/workspace/a/b."), ("../x", "/workspace, for")):
+        status, out, err = first_bell.raw("--cwd", path, "--", "/bin/echo", "ran")
+        assert (status, out) == (125, b"") and names.encode() in err and b"inside the sandbox" in err, err
+    got = first_bell.run("--cwd", "/workspace/sub", "--in", f"{first_bell.file('f', 'x')}:sub/f", "--",
+                         "/bin/pwd")
+    assert got.out == "/workspace/sub\n", got
+    text = " ".join(call("run", "--help").stdout.split())
+    assert "working directory inside, an absolute path; a relative one is refused" in text
+
+
+def test_the_profile_agent_takes_nothing_from_a_file(bell):
+    """Not what is accepted as missing either: then the line says that it is the profile's doing."""
+    file = bell.policy(pids=17, accept_missing=["cgroup"])
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[0] > 40)"
+    words = ["-c", code, "--lang", "python"]
+    assert bell.run("--policy", file, *words, policy=False).out == "False\n"
+    shown = json.loads(call("policy", "show", "--json", "--policy", str(file), "--profile", "agent").stdout)
+    assert shown["fields"]["accept_missing"]["value"] == []
+    assert shown["fields"]["accept_missing"]["origin"] == "profile agent"
+    got = bell.run("--policy", file, "--profile", "agent", *words, policy=False)
+    if bell.cgroup:
+        assert (got.out, got.layer("cgroup")["state"]) == ("True\n", "proven"), got
+    else:
+        assert (got.outcome, got.status, got.json["error"]["layer"]) == ("refused", 125, "cgroup"), got
+        assert "profile `agent`, which was asked for" in got.hint, got
+        other = bell.run("--policy", bell.policy(), "--profile", "agent", *words, policy=False)
+        assert "profile `agent`" in other.hint
+        plain = bell.run("--policy", bell.file("none.json", "{}"), *words, policy=False)
+        assert plain.outcome == "refused" and "profile" not in plain.hint, plain
+    # A profile of the file's own leaves the rest of the file in force.
+    file = bell.file("own.json", json.dumps({"accept_missing": ["cgroup"], "profiles": {"p": {"pids": 17}}}))
+    got = bell.run("--policy", file, "--profile", "p", *words, policy=False)
+    assert got.out == "False\n", got
+
+
+# Numbers of calls; one that nothing needs is the control.
+CALLS = {"x86_64": {"memfd_create": 319, "signalfd4": 289, "acct": 163},
+         "aarch64": {"memfd_create": 279, "signalfd4": 74, "acct": 89}}
+
+
+def refusing(call_name):
+    """A preexec_fn: a filter that refuses this one call with EPERM, as a container's might."""
+    number = CALLS[platform.machine()][call_name]
+    program = b"".join(struct.pack("HBBI", *op) for op in (
+        (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
+    buffer = ctypes.create_string_buffer(program)
+    filter_ = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(buffer)))
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def load():
+        if os.geteuid() != 0 and libc.prctl(38, 1, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "no_new_privs")
+        if libc.prctl(22, 2, filter_, 0, 0) != 0 or not buffer.raw:
+            raise OSError(ctypes.get_errno(), "seccomp")
+    return load
+
+
+@pytest.mark.parametrize("name", ["memfd_create", "signalfd4"])
+def test_a_refused_call_of_set_up_is_named_with_its_reason_and_mend(bell, name):
+    words = ["-c", "print(1)", "--lang", "python"]
+    got = bell.run(*words, preexec_fn=refusing("acct"))
+    assert got.out == "1\n", got
+    status, out, err = bell.raw(*words, preexec_fn=refusing(name))
+    assert (status, out) == (125, b"") and err.count(b"\n") == 1, err
+    assert b": Operation not permitted. " in err, err
+    assert b"around Belljar" in err and b"try again" not in err, err
+    got = bell.run(*words, preexec_fn=refusing(name))
+    assert got.status == 125 and not got.started and "around Belljar" in got.hint, got

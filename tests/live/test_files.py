@@ -67,6 +67,28 @@ def test_what_was_not_made_is_told(bell):
     assert problem(got) and "nothing" in str(got.json)
 
 
+def test_what_could_not_be_copied_is_named_by_both_ends(bell):
+    """As they were typed, in the line and in the result."""
+    data, taken = bell.file("data", "x"), bell.dir("taken")
+    os.mkfifo(taken / "pipe")
+    for name, host, why in (("nothing", f"{bell.place}/nothing", "is not there"),
+                            ("made", f"{taken}/pipe", "is a FIFO"),
+                            ("made", f"{bell.place}/none/made", "No such file"),
+                            ("made", "./taken/pipe", "is a FIFO")):
+        got = bell.run("--out", f"{name}:{host}", "--", "/bin/sh", "-c", "echo x > made")
+        assert f'"{name}" was not copied to "{host}": ' in got.hint and why in got.hint, got
+        status, _, err = bell.raw("--out", f"{name}:{host}", "--", "/bin/sh", "-c", "echo x > made")
+        assert status == 125 and f'to "{host}"'.encode() in err and err.count(b"\n") == 1, err
+    got = bell.run("--out", f"made:{bell.place}/made", "--", "/bin/sh", "-c", "echo x > made")
+    assert got.hint == "" and (bell.place / "made").read_text() == "x\n"
+    for words, names in ((["--in", f"{data}:../x"], f'--in "{data}:../x": '),
+                         (["--in", f"{bell.place}/gone:x"], f'"{bell.place}/gone"'),
+                         (["--out", f"../x:{data}"], f'--out "../x:{data}": '),
+                         (["--in", f"{data}:a", "--in", f"{data}:a/b"], "A file of --in is to be where")):
+        status, out, err = bell.raw(*words, "--", "/bin/echo", "ran")
+        assert (status, out) == (125, b"") and names.encode() in err and err.count(b"\n") == 1, err
+
+
 @attack("L01", "A11")
 @pytest.mark.parametrize("target", ["/etc/passwd", "/proc/self/environ", "/proc/1/environ",
                                     "../../../../../../etc/passwd", "/workspace/real",
