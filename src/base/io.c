@@ -50,40 +50,56 @@ CHILD_CODE int write_whole(int fd, const void *data, size_t size)
 	return 0;
 }
 
+/* The kernel takes such a file's value from one write(2); a short write is a refusal. */
+CHILD_CODE static int write_once(int fd, const char *text)
+{
+	size_t size = strlen(text);
+	ssize_t n = write(fd, text, size);
+	if (n >= 0 && n != (ssize_t)size)
+		errno = EIO;
+	return n == (ssize_t)size ? 0 : -1;
+}
+
+CHILD_CODE static ssize_t read_text(int fd, char *text, size_t size)
+{
+	ssize_t n = read_whole(fd, text, size);
+	if (n >= 0 && (size_t)n == size)
+		errno = EFBIG;
+	if (n < 0 || (size_t)n == size)
+		return -1;
+	text[n] = '\0';
+	return n;
+}
+
+/* What a failed step left in errno is not close's to change. */
+CHILD_CODE static ssize_t close_after(int fd, ssize_t result)
+{
+	int os = errno;
+	(void)close(fd);
+	errno = os;
+	return result;
+}
+
 CHILD_CODE int write_at(int dir_fd, const char *name, const char *text)
 {
 	int fd = openat(dir_fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return -1;
-	/* The kernel takes such a file's value from one write(2); a short write is a refusal. */
-	size_t size = strlen(text);
-	ssize_t n = write(fd, text, size);
-	int os = n < 0 ? errno : EIO;
-	(void)close(fd);
-	if (n == (ssize_t)size)
-		return 0;
-	errno = os;
-	return -1;
+	return fd < 0 ? -1 : (int)close_after(fd, write_once(fd, text));
 }
 
 CHILD_CODE ssize_t read_at(int dir_fd, const char *name, char *text, size_t size)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -1 : close_after(fd, read_text(fd, text, size));
+}
+
+/* One open for both. The write left the position behind what is to be read. */
+CHILD_CODE ssize_t set_at(int dir_fd, const char *name, const char *text, char *back, size_t size)
+{
+	int fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -1;
-	ssize_t n = read_whole(fd, text, size);
-	int os = errno;
-	(void)close(fd);
-	if (n < 0) {
-		errno = os;
-		return -1;
-	}
-	if ((size_t)n == size) {
-		errno = EFBIG;
-		return -1;
-	}
-	text[n] = '\0';
-	return n;
+	bool written = write_once(fd, text) == 0 && lseek(fd, 0, SEEK_SET) == 0;
+	return close_after(fd, written ? read_text(fd, back, size) : -1);
 }
 
 union control {

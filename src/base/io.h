@@ -16,9 +16,11 @@ ssize_t read_whole(int fd, void *data, size_t size);
 int write_whole(int fd, const void *data, size_t size);
 
 /* A small file beneath a directory, in one go: what procfs and cgroupfs want. Safe between clone
- * and exec. `read_at` ends the text with NUL and fails with EFBIG when it does not fit. */
+ * and exec. `read_at` ends the text with NUL and fails with EFBIG when it does not fit; `set_at`
+ * writes and then reads back what is in force. */
 int write_at(int dir_fd, const char *name, const char *text);
 ssize_t read_at(int dir_fd, const char *name, char *text, size_t size);
+ssize_t set_at(int dir_fd, const char *name, const char *text, char *back, size_t size);
 
 #define SEND_FDS_MAX 250
 

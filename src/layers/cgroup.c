@@ -41,11 +41,11 @@ static int number_is(const char *text, uint64_t value, uint64_t slack)
 /* Writes a number and reads it back: a kernel may round, or not have the file. */
 static int set_number(int dir, const char *name, uint64_t value, uint64_t slack)
 {
-	char text[64];
-	(void)snprintf(text, sizeof(text), "%" PRIu64, value);
-	if (write_at(dir, name, text) < 0 || read_at(dir, name, text, sizeof(text)) < 0)
+	char want[64], got[64];
+	(void)snprintf(want, sizeof(want), "%" PRIu64, value);
+	if (set_at(dir, name, want, got, sizeof(got)) < 0)
 		return -1;
-	return number_is(text, value, slack);
+	return number_is(got, value, slack);
 }
 
 static bool host_has_swap(void)
@@ -76,17 +76,21 @@ static int no_swap(int dir, const char *name, uint64_t value)
 	return errno == ENOENT && !host_has_swap() ? 0 : -1;
 }
 
-static int set_cpu_max(int dir, uint64_t quota, uint64_t period)
+/* A quota means nothing without its period: both are in that line. */
+static int cpu_max_is(char *got, const char *want)
 {
-	char want[64], got[64];
-	(void)snprintf(want, sizeof(want), "%" PRIu64 " %" PRIu64, quota, period);
-	if (write_at(dir, "cpu.max", want) < 0 || read_at(dir, "cpu.max", got, sizeof(got)) < 0)
-		return -1;
 	got[strcspn(got, "\n")] = '\0';
 	if (strcmp(want, got) == 0)
 		return 0;
 	errno = EBADMSG;
 	return -1;
+}
+
+static int set_cpu_max(int dir, uint64_t quota, uint64_t period)
+{
+	char want[64], got[64];
+	(void)snprintf(want, sizeof(want), "%" PRIu64 " %" PRIu64, quota, period);
+	return set_at(dir, "cpu.max", want, got, sizeof(got)) < 0 ? -1 : cpu_max_is(got, want);
 }
 
 /*
@@ -228,21 +232,29 @@ static bool is_in(const struct launch *launch, const char *text, const char *con
 	return false;
 }
 
+static bool file_is(int dir, const char *name, uint64_t value, uint64_t slack)
+{
+	char text[64];
+	return read_at(dir, name, text, sizeof(text)) > 0 && number_is(text, value, slack) == 0;
+}
+
 /* The three limits once more, now that the program is in: what a host's agent may have changed. */
 static bool still_limited(const struct launch *launch)
 {
 	const struct plan *plan = launch->plan;
-	bool v2 = plan->cgroup == CGROUP_V2;
-	int memory = launch->cgroup[v2 ? CG_V2 : V1_MEMORY];
-	int pids = launch->cgroup[v2 ? CG_V2 : V1_PIDS], cpu = launch->cgroup[v2 ? CG_V2 : V1_CPU];
-	char text[64];
-	return read_at(memory, v2 ? "memory.max" : "memory.limit_in_bytes", text, sizeof(text)) >
-		       0 &&
-	       number_is(text, plan->memory_bytes, 4095) == 0 &&
-	       read_at(pids, "pids.max", text, sizeof(text)) > 0 &&
-	       number_is(text, plan->pids + TASKS_OF_INIT, 0) == 0 &&
-	       read_at(cpu, v2 ? "cpu.max" : "cpu.cfs_quota_us", text, sizeof(text)) > 0 &&
-	       number_is(text, plan->cpu_quota_us, 0) == 0;
+	const int *dir = launch->cgroup;
+	char want[64], got[64];
+	(void)snprintf(want, sizeof(want), "%" PRIu64 " %" PRIu64, plan->cpu_quota_us,
+		       plan->cpu_period_us);
+	if (plan->cgroup == CGROUP_V2)
+		return file_is(dir[CG_V2], "memory.max", plan->memory_bytes, 4095) &&
+		       file_is(dir[CG_V2], "pids.max", plan->pids + TASKS_OF_INIT, 0) &&
+		       read_at(dir[CG_V2], "cpu.max", got, sizeof(got)) > 0 &&
+		       cpu_max_is(got, want) == 0;
+	return file_is(dir[V1_MEMORY], "memory.limit_in_bytes", plan->memory_bytes, 4095) &&
+	       file_is(dir[V1_PIDS], "pids.max", plan->pids + TASKS_OF_INIT, 0) &&
+	       file_is(dir[V1_CPU], "cpu.cfs_quota_us", plan->cpu_quota_us, 0) &&
+	       file_is(dir[V1_CPU], "cpu.cfs_period_us", plan->cpu_period_us, 0);
 }
 
 int cgroup_verify(struct launch *launch, const struct posture *posture, struct fault *fault)

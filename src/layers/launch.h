@@ -14,8 +14,9 @@ enum { CG_V2 = V1_COUNT, CG_COUNT }; /* V1_MEMORY … V1_CPUACCT, then the v2 on
 struct launch {
 	const struct plan *plan;
 	uint32_t required;
-	int proc_fd; /* the host's /proc */
-	pid_t init;  /* init's pid here */
+	int proc_fd;   /* the host's /proc */
+	int mounts_fd; /* the host's table of mounts, opened before anything is mounted, or -1 */
+	pid_t init;    /* init's pid here */
 	int init_pidfd;
 	int init_dir;  /* /proc of init */
 	pid_t program; /* the program's first process, here */

@@ -47,6 +47,7 @@ enum hook_id {
 	HOOK_PARENT,
 	HOOK_JOIN,
 	HOOK_CHILD,
+	HOOK_STOPPED,
 	HOOK_VERIFY,
 	HOOK_WATCH,
 	HOOK_CLEAN,
@@ -76,14 +77,18 @@ struct layer {
 
 	/*
 	 * Hooks, 0 or -1, each but `verify` optional. Those of the launcher (`prepare` before
-	 * clone, `parent` before init goes on, `join` while init builds its tree) and of the child
-	 * fill a struct fault through STEP() in step.h. `verify` compares what is in force with the
-	 * plan.
+	 * clone, `parent` before init goes on, `join` while init builds its tree, `stopped` when
+	 * the program is at its exec stop) and of the child fill a struct fault through STEP() in
+	 * step.h. `settle` is what init can do beside the program's process, which is there already
+	 * and puts up its own layers: whatever waits for the kernel belongs there. `verify`
+	 * compares what is in force with the plan.
 	 */
 	int (*prepare)(struct launch *launch, struct fault *fault);
 	int (*parent)(struct launch *launch, struct fault *fault);
 	int (*join)(struct launch *launch, struct fault *fault);
 	int (*child)(const struct child *child, struct fault *fault);
+	int (*settle)(const struct child *child, struct fault *fault);
+	int (*stopped)(struct launch *launch, struct fault *fault);
 	int (*verify)(struct launch *launch, const struct posture *posture, struct fault *fault);
 };
 

@@ -122,11 +122,12 @@ static bool may_be_absent(const struct plan_node *node)
 	return node->kind == NODE_RO || node->kind == NODE_HIDE || node->kind == NODE_COVER;
 }
 
-/* Whether one line is as planned; marks the node it belongs to as seen. */
-static bool line_ok(const struct plan *plan, const struct line *line, bool seen[])
+/* Whether one line is as planned; marks the node it belongs to, or the root, as seen. */
+static bool line_ok(const struct plan *plan, const struct line *line, bool seen[], bool *root)
 {
 	const struct plan_node *nodes = plan_at(plan, plan->nodes);
 	if (strcmp(line->point, "/") == 0) {
+		*root = true;
 		return has(line->flags, "ro") && has(line->flags, "nosuid") &&
 		       has(line->flags, "nodev") && strcmp(line->type, "tmpfs") == 0;
 	}
@@ -149,7 +150,7 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 {
 	const struct plan *plan = launch->plan;
 	const struct plan_node *nodes = plan_at(plan, plan->nodes);
-	bool seen[PLAN_NODES_MAX] = {0};
+	bool seen[PLAN_NODES_MAX] = {0}, root = false;
 	struct line line;
 
 	if (MUST(fault, LAYER_MOUNT, "a mount namespace of its own",
@@ -158,11 +159,14 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 	for (char *rest = posture->mounts, *text; (text = strsep(&rest, "\n"));) {
 		if (text[0] == '\0' && !rest)
 			break;
-		bool ok = parse(text, &line) && line_ok(plan, &line, seen);
+		bool ok = parse(text, &line) && line_ok(plan, &line, seen, &root);
 		if (MUST(fault, LAYER_MOUNT, "no mount but the planned ones, flags as planned",
 			 ok) < 0)
 			return -1;
 	}
+	/* A plain directory as root, by chroot, would have no line. */
+	if (MUST(fault, LAYER_MOUNT, "the root is a mount of the run's own", root) < 0)
+		return -1;
 	for (uint32_t i = 0; i < plan->nodes.count; i++) {
 		if (MUST(fault, LAYER_MOUNT, "every planned mount is there",
 			 !is_mount(&nodes[i]) || may_be_absent(&nodes[i]) || seen[i]) < 0)

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-CHILD_CODE int net_child(const struct child *child, struct fault *fault)
+CHILD_CODE int net_settle(const struct child *child, struct fault *fault)
 {
 	struct ifreq lo;
 	memset(&lo, 0, sizeof(lo));

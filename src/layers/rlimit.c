@@ -40,14 +40,15 @@ CHILD_CODE static uint64_t planned(const struct plan *plan, size_t member)
 
 /*
  * Programs size their thread pools by the CPUs they may run on, so a run that has half a CPU sees
- * one. Which one: where the scheduler has just put this process is likely to be idle. A program
- * may widen this again; what it can use is the cgroup's to limit.
+ * one. Which one: the launcher's, which it is about to leave. The scheduler has just woken it where
+ * least else runs, whereas the program's process shared its CPU with others of its own run. A
+ * program may widen this again; what it can use is the cgroup's to limit.
  */
-CHILD_CODE static int use_cpus(uint32_t count)
+static int use_cpus(pid_t pid, uint32_t count)
 {
 	uint64_t allowed[CPU_WORDS] = {0}, use[CPU_WORDS] = {0};
 	unsigned int cpu = 0;
-	long size = syscall(SYS_sched_getaffinity, 0, sizeof(allowed), allowed);
+	long size = syscall(SYS_sched_getaffinity, pid, sizeof(allowed), allowed);
 	if (size <= 0 || syscall(SYS_getcpu, &cpu, NULL, NULL) < 0)
 		return -1;
 	for (unsigned int i = 0; i < CPUS_MAX && count > 0; i++) {
@@ -58,7 +59,7 @@ CHILD_CODE static int use_cpus(uint32_t count)
 			count--;
 		}
 	}
-	return (int)syscall(SYS_sched_setaffinity, 0, size, use);
+	return (int)syscall(SYS_sched_setaffinity, pid, size, use);
 }
 
 CHILD_CODE int rlimit_child(const struct child *child, struct fault *fault)
@@ -70,8 +71,13 @@ CHILD_CODE int rlimit_child(const struct child *child, struct fault *fault)
 			 syscall(SYS_prlimit64, 0, limits[i].resource, &limit, NULL)) < 0)
 			return -1;
 	}
-	return STEP(fault, LAYER_RLIMIT, HOOK_CHILD, "choose the CPUs",
-		    use_cpus(child->plan->cpus_seen)) < 0
+	return 0;
+}
+
+int rlimit_stopped(struct launch *launch, struct fault *fault)
+{
+	return STEP(fault, LAYER_RLIMIT, HOOK_STOPPED, "choose the CPUs",
+		    use_cpus(launch->program, launch->plan->cpus_seen)) < 0
 		       ? -1
 		       : 0;
 }

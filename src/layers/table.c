@@ -59,6 +59,7 @@ const struct layer layers[LAYER_COUNT] = {
 		.after = LAYER_BIT(LAYER_USER) | LAYER_BIT(LAYER_PID),
 		.prepare = mount_prepare,
 		.child = mount_child,
+		.settle = mount_settle,
 		.verify = mount_verify,
 	},
 	[LAYER_NET] = {
@@ -68,7 +69,7 @@ const struct layer layers[LAYER_COUNT] = {
 		.needs = "network namespaces",
 		.clone = CLONE_NEWNET,
 		.after = LAYER_BIT(LAYER_USER),
-		.child = net_child,
+		.settle = net_settle,
 		.verify = net_verify,
 	},
 	[LAYER_IPC] = {
@@ -89,7 +90,7 @@ const struct layer layers[LAYER_COUNT] = {
 		.needs = "UTS namespaces",
 		.clone = CLONE_NEWUTS,
 		.after = LAYER_BIT(LAYER_USER),
-		.child = uts_child,
+		.settle = uts_settle,
 		.verify = uts_verify,
 	},
 	[LAYER_CGROUPNS] = {
@@ -125,6 +126,7 @@ const struct layer layers[LAYER_COUNT] = {
 		.needs = "nothing",
 		.where = IN_PROGRAM,
 		.child = rlimit_child,
+		.stopped = rlimit_stopped,
 		.verify = rlimit_verify,
 	},
 	[LAYER_CAPS] = {

@@ -16,12 +16,14 @@
 
 #include "base/io.h"
 
-static int map_is(int dir_fd, const char *name, uint32_t outside)
+/* Maps the one id, and reads the map back. */
+static int set_map(int dir_fd, const char *name, uint32_t outside)
 {
-	char text[256];
+	char want[64], text[256];
 	unsigned int in, out, count;
 	char more;
-	if (read_at(dir_fd, name, text, sizeof(text)) < 0)
+	(void)snprintf(want, sizeof(want), "%d %u 1\n", PROGRAM_ID, outside);
+	if (set_at(dir_fd, name, want, text, sizeof(text)) < 0)
 		return -1;
 	if (sscanf(text, "%u %u %u %c", &in, &out, &count, &more) == 3 && in == PROGRAM_ID &&
 	    out == outside && count == 1)
@@ -32,7 +34,6 @@ static int map_is(int dir_fd, const char *name, uint32_t outside)
 
 int user_parent(struct launch *launch, struct fault *fault)
 {
-	char map[64];
 	bool own = launch->plan->ids == IDS_OWN;
 	launch->outside_uid = own ? PLAN_ID_BASE + (uint32_t)getpid() : launch->plan->outside_uid;
 	launch->outside_gid = own ? launch->outside_uid : launch->plan->outside_gid;
@@ -41,18 +42,10 @@ int user_parent(struct launch *launch, struct fault *fault)
 	if (!own && STEP(fault, LAYER_USER, HOOK_PARENT, "write setgroups",
 			 write_at(launch->init_dir, "setgroups", "deny")) < 0)
 		return -1;
-	(void)snprintf(map, sizeof(map), "%d %u 1\n", PROGRAM_ID, launch->outside_uid);
 	if (STEP(fault, LAYER_USER, HOOK_PARENT, "write uid_map",
-		 write_at(launch->init_dir, "uid_map", map)) < 0)
-		return -1;
-	(void)snprintf(map, sizeof(map), "%d %u 1\n", PROGRAM_ID, launch->outside_gid);
-	if (STEP(fault, LAYER_USER, HOOK_PARENT, "write gid_map",
-		 write_at(launch->init_dir, "gid_map", map)) < 0)
-		return -1;
-	if (STEP(fault, LAYER_USER, HOOK_PARENT, "read uid_map back",
-		 map_is(launch->init_dir, "uid_map", launch->outside_uid)) < 0 ||
-	    STEP(fault, LAYER_USER, HOOK_PARENT, "read gid_map back",
-		 map_is(launch->init_dir, "gid_map", launch->outside_gid)) < 0)
+		 set_map(launch->init_dir, "uid_map", launch->outside_uid)) < 0 ||
+	    STEP(fault, LAYER_USER, HOOK_PARENT, "write gid_map",
+		 set_map(launch->init_dir, "gid_map", launch->outside_gid)) < 0)
 		return -1;
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-CHILD_CODE int uts_child(const struct child *child, struct fault *fault)
+CHILD_CODE int uts_settle(const struct child *child, struct fault *fault)
 {
 	const char *name = plan_string(child->plan, child->plan->hostname);
 	if (STEP(fault, LAYER_UTS, HOOK_CHILD, "set the host name",

@@ -75,11 +75,12 @@ static void take_facts(struct run *run)
 static uint64_t mounts_left(const struct run *run)
 {
 	static char text[1 << 20];
+	struct pollfd changed = {.fd = run->launch.mounts_fd, .events = POLLPRI};
 	uint64_t count = 0;
-	int self = openat(run->launch.proc_fd, "self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ssize_t n = self < 0 ? -1 : read_at(self, "mountinfo", text, sizeof(text));
-	if (self >= 0)
-		(void)close(self);
+	/* Not one mount or unmount in the host's table since the run began. */
+	if (poll(&changed, 1, 0) == 0)
+		return 0;
+	ssize_t n = read_whole(run->launch.mounts_fd, text, sizeof(text) - 1);
 	if (n < 0)
 		return UNKNOWN;
 	for (const char *at = text; (at = strstr(at, " - tmpfs belljar ")); at++)
@@ -94,12 +95,10 @@ static void count_what_is_left(struct run *run)
 	bool made = run->launch.cgroup[CG_V2] >= 0 || run->launch.cgroup[V1_PIDS] >= 0;
 	/* init collected: its pid namespace has ended, and with it every process in it. */
 	report->left_processes = run->launch.init > 0 ? 1 : 0;
-	if (cgroup && made) {
-		uint64_t left = cgroup_processes(&run->launch);
-		if (left == UNKNOWN || left > 0)
-			report->left_processes = left;
-	}
 	report->left_cgroups = cgroup ? cgroup_remove(&run->launch) : 0;
+	/* A cgroup that could be removed had no process in it. */
+	if (report->left_cgroups && made)
+		report->left_processes = cgroup_processes(&run->launch);
 	report->left_mounts = mounts_left(run);
 }
 
@@ -128,12 +127,15 @@ void end_run(struct run *run)
 	judge_silence(report);
 	look_at_disks(run);
 	count_what_is_left(run);
-	/* The workspace outlives the run in this descriptor alone; the caller collects from it. */
-	if (run->private_fd[READY_WORKSPACE] >= 0)
-		(void)send_packet(run->control, "w", 1, &run->private_fd[READY_WORKSPACE], 1);
 	guard_reap(run);
 	uint64_t from = report->stage_ns[STAGE_GO];
 	report->wall_ns = from ? report->stage_ns[STAGE_END] - from : 0;
 	run_stage(run, STAGE_CLEAN, clock_ns());
 	report->phase = PHASE_DONE;
+	/*
+	 * The last word: the caller goes on while this process is taken apart. The workspace
+	 * outlives the run in this descriptor alone; the caller collects from it.
+	 */
+	(void)send_packet(run->control, "w", 1, &run->private_fd[READY_WORKSPACE],
+			  run->private_fd[READY_WORKSPACE] >= 0 ? 1 : 0);
 }

@@ -9,13 +9,14 @@
  *   ── go ──────────────> layers of init, in table order
  *   v1: makes the cgroups
  *   ── go, their files ─> enters them; layers that follow the cgroups
- *                         copies inputs, forks ─────────────> layers of the program
+ *                         copies inputs, forks ─────────────> says so
+ *   <── born, pid ───────────────────────────────────────────
+ *   seizes it             layers settle                       layers of the program
+ *   ── go ────────────────────────────────────────────────>
  *                         layer `init`: non-dumpable, no caps
  *   <── ready ─────────── reaps
- *   <── proof, pid ────────────────────────────────────────── waits
- *   seizes it
- *   ── go ──────────────────────────────────────────────────> execve
- *   exec stop: receipt; detach
+ *   <── proof ─────────────────────────────────────────────── execve
+ *   exec stop: ready and proof are there; receipt; detach
  *   <── status ────────── pid 2 ended: so does init, and with it everything here
  */
 #include "base/io.h"
@@ -85,6 +86,21 @@ CHILD_CODE static int put_up(struct run *run, enum layer_where where, struct fau
 		    !(run->launch.required & LAYER_BIT(id)))
 			continue;
 		if (layer->child(&run->child, fault) < 0)
+			return -1;
+		if (!layer->settle)
+			run->proof.layers |= LAYER_BIT(id);
+	}
+	return 0;
+}
+
+/* What was left for when the program's process is there, see struct layer. */
+CHILD_CODE static int settle(struct run *run, struct fault *fault)
+{
+	for (int id = 0; id < LAYER_COUNT; id++) {
+		const struct layer *layer = &layers[id];
+		if (!layer->settle || !(run->launch.required & LAYER_BIT(id)))
+			continue;
+		if (layer->settle(&run->child, fault) < 0)
 			return -1;
 		run->proof.layers |= LAYER_BIT(id);
 	}
@@ -170,6 +186,7 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 {
 	struct fault fault = {0};
 	int socket = run->program_socket_end;
+	say(socket, MESSAGE_BORN, NULL, NULL, NULL, 0);
 	/*
 	 * Where memory of the whole host runs out, the program goes before anything else of it.
 	 * Both are done in the run's own tree: without it there is no proc and no such directory.
@@ -181,7 +198,7 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 		give_up(socket, fault.code == BJ_EXEC ? MESSAGE_EXEC : MESSAGE_FAULT, &fault);
 	if (place_descriptors(&run->child, &fault) < 0 || put_up(run, IN_PROGRAM, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
-	/* The launcher seizes this process before it lets it exec. */
+	/* The launcher has seized this process before it lets it exec. */
 	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, NULL, &run->proof, NULL, 0);
 	wait_for_go(PROGRAM_CONTROL_FD, NULL, NULL);
 	exec_program(run);
@@ -332,7 +349,7 @@ void CHILD_CODE init_main(struct run *run)
 	if (program == 0)
 		program_main(run);
 
-	if (get_ready(run, signals, fds, &fault) < 0)
+	if (settle(run, &fault) < 0 || get_ready(run, signals, fds, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	watch(run, signals, program);
 }

@@ -42,6 +42,9 @@ static int run_hooks(struct run *run, enum hook_id hook, struct fault *fault)
 			return -1;
 		if (hook == HOOK_JOIN && layer->join && layer->join(&run->launch, fault) < 0)
 			return -1;
+		if (hook == HOOK_STOPPED && layer->stopped &&
+		    layer->stopped(&run->launch, fault) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -203,6 +206,10 @@ static int expect(struct run *run, int socket, enum child_message_kind kind,
 			run->report->end = END_EXEC;
 		return -1;
 	}
+	/* No process of the program's, or no more: init knows why, or is what failed. */
+	if (n == 0 && socket != run->init_socket)
+		return expect(run, run->init_socket, MESSAGE_NONE, message, NULL, NULL, NULL,
+			      fault);
 	return broken(fault, LAYER_INIT, "init answers", n < 0 ? errno : EPIPE);
 }
 
@@ -240,28 +247,40 @@ static int wait_ready(struct run *run, struct fault *fault)
 	run->launch.init_proof = message.proof;
 	if (run->launch.plan->cgroup == CGROUP_NONE)
 		run->launch.inside_proc = run->private_fd[READY_PROC];
-	if (expect_program(run, MESSAGE_PROOF, &message, &run->launch.program, fault) < 0)
+	if (expect_program(run, MESSAGE_PROOF, &message, NULL, fault) < 0)
 		return -1;
 	run->launch.program_proof = message.proof;
 	return 0;
 }
 
+/*
+ * As soon as it is there: from now on it cannot exec without stopping before its first instruction,
+ * so it need not wait for our go when its layers are up.
+ */
 static int seize(struct run *run, struct fault *fault)
 {
 	long options = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+	struct child_message message;
 	char name[48];
+	if (expect_program(run, MESSAGE_BORN, &message, &run->launch.program, fault) < 0)
+		return -1;
 	if (run->launch.program <= 1)
 		return broken(fault, LAYER_PID, "learn the program's pid", ESRCH);
 	/*
-	 * It set this itself. Written once more by whoever has CAP_SYS_RESOURCE on the host, it is
+	 * It sets this itself. Written once more by whoever has CAP_SYS_RESOURCE on the host, it is
 	 * also the least that the program may set; nobody else can bring that about.
 	 */
 	(void)snprintf(name, sizeof(name), "%d/oom_score_adj", run->launch.program);
 	(void)write_at(run->launch.proc_fd, name, run->oom_adjust);
-	return STEP(fault, LAYER_INIT, HOOK_PARENT, "seize the program's process",
-		    ptrace(PTRACE_SEIZE, run->launch.program, NULL, options)) < 0
-		       ? -1
-		       : 0;
+	if (STEP(fault, LAYER_INIT, HOOK_PARENT, "seize the program's process",
+		 ptrace(PTRACE_SEIZE, run->launch.program, NULL, options)) == 0)
+		return 0;
+	/* One of its layers may have failed already: then that is why it could not be seized. */
+	struct fault said = {0};
+	(void)expect_program(run, MESSAGE_NONE, &message, NULL, &said);
+	if (message.kind == MESSAGE_FAULT || message.kind == MESSAGE_EXEC)
+		*fault = said;
+	return -1;
 }
 
 /* Handles one stop of the program's process. 1: it is at its exec stop; 0: go on waiting. */
@@ -363,14 +382,15 @@ static int set_up(struct run *run, struct fault *fault)
 		return -1;
 	run_stage(run, STAGE_MAPPED, clock_ns());
 	/* While init works, so that it costs no time. */
-	if (guard_start(run, fault) < 0 || wait_ready(run, fault) < 0 || seize(run, fault) < 0)
+	if (guard_start(run, fault) < 0 || seize(run, fault) < 0 ||
+	    let_go(run, run->program_socket, NULL, 0, fault) < 0 || wait_ready(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_READY, clock_ns());
-	if (let_go(run, run->program_socket, NULL, 0, fault) < 0 || wait_exec_stop(run, fault) < 0)
+	if (wait_exec_stop(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_EXEC, clock_ns());
-	if (receipt_read(run, fault) < 0 || arm_deadline(run, fault) < 0 ||
-	    receipt_compare(run, fault) < 0)
+	if (run_hooks(run, HOOK_STOPPED, fault) < 0 || receipt_read(run, fault) < 0 ||
+	    arm_deadline(run, fault) < 0 || receipt_compare(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_PROVEN, clock_ns());
 	return release(run, fault);

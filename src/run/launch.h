@@ -57,8 +57,8 @@ void guard_reap(struct run *run);
 /* At the program's exec stop: what is in force, and whether it is what was planned. */
 int receipt_read(struct run *run, struct fault *fault);
 int receipt_compare(struct run *run, struct fault *fault);
-/* The launcher's own namespaces, read once before clone. */
-int receipt_prepare(const struct launch *launch, struct fault *fault);
+/* What is the launcher's own, before clone: namespaces, table of mounts. */
+int receipt_prepare(struct launch *launch, struct fault *fault);
 
 /* Kills, counts, removes, and completes the report. */
 void end_run(struct run *run);

@@ -203,23 +203,20 @@ static void pass_on(struct launcher *launcher, struct streams *streams,
 	streams->fd[stream] = -1;
 }
 
-/* One packet: the workspace. Returns false at the end of the launcher. */
-static bool hear(struct launcher *launcher)
+/* Its one packet, with the workspace: the run is done. Or its end, without a word. */
+static void hear(struct launcher *launcher)
 {
 	char byte;
 	int fd = -1;
 	size_t count = 1;
 	ssize_t n = recv_packet(launcher->socket, &byte, 1, &fd, &count, NULL);
-	if (n <= 0)
-		return n < 0 && errno == EMSGSIZE;
-	if (count == 1) {
+	if (n > 0 && count == 1) {
 		cleanup_close(&launcher->workspace);
 		launcher->workspace = fd;
 	}
-	return true;
 }
 
-/* Until the launcher is gone and all its output is passed on. */
+/* Until the launcher is done, or gone, and all its output is passed on. */
 static void serve(struct launcher *launcher, struct streams *streams,
 		  const struct launcher_request *ask)
 {
@@ -245,8 +242,10 @@ static void serve(struct launcher *launcher, struct streams *streams,
 		}
 		if (polled[3].revents)
 			cancel(launcher);
-		if (polled[0].revents)
-			alive = hear(launcher);
+		if (polled[0].revents) {
+			hear(launcher);
+			alive = false;
+		}
 	}
 }
 
@@ -262,6 +261,8 @@ int launcher_run(struct launcher *launcher, const struct launcher_request *ask,
 	streams_close(&other);
 	other = (struct streams){{-1, -1}};
 	serve(launcher, &mine, ask);
-	reap(launcher);
+	/* One that is done may take its time to go; of another the locks must be gone first. */
+	if (launcher->report->phase != PHASE_DONE)
+		reap(launcher);
 	return 0;
 }

@@ -31,7 +31,7 @@ struct launcher {
 };
 
 void launcher_init(struct launcher *launcher);
-/* Ends one that was started and not run. */
+/* Ends one that was started and not run; reaps it. */
 void launcher_free(struct launcher *launcher);
 
 /* First, so that it starts up while its plan is made: it waits for one, and does nothing else. */
@@ -41,7 +41,7 @@ int launcher_start(struct launcher *launcher, struct bj_error *err);
 int launcher_make_report(struct launcher *launcher, uint64_t keep_bytes, struct bj_error *err);
 
 /*
- * Gives it the plan, passes output on, and returns when it has ended. -1 only where the plan did
+ * Gives it the plan, passes output on, and returns when the run is over. -1 only where the plan did
  * not reach it; else the report says what happened.
  */
 int launcher_run(struct launcher *launcher, const struct launcher_request *ask,

@@ -201,6 +201,7 @@ static int receive(struct fault *fault)
 static void set_empty(void)
 {
 	struct launch *launch = &run.launch;
+	launch->mounts_fd = -1;
 	launch->init_pidfd = launch->init_dir = launch->deadline_fd = launch->inside_proc = -1;
 	launch->output_fd[0] = launch->output_fd[1] = -1;
 	for (int i = 0; i < CG_COUNT; i++)

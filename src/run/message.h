@@ -26,9 +26,9 @@ struct start_message {
 enum child_message_kind {
 	MESSAGE_NONE,
 	MESSAGE_FAULT,	/* set-up failed: `fault` */
+	MESSAGE_BORN,	/* the program's process is there; the socket carries its pid */
 	MESSAGE_READY,	/* init's set-up is done; descriptors: /workspace, /tmp, /dev/shm, /proc */
-	MESSAGE_PROOF,	/* the program's process waits to exec: `proof`; the socket carries its pid
-			 */
+	MESSAGE_PROOF,	/* the program's process is about to exec: `proof` */
 	MESSAGE_EXEC,	/* execve failed: `fault` */
 	MESSAGE_STATUS, /* the program's first process ended: `status` */
 };

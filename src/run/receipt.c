@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,27 +28,40 @@ static const char *const ns_names[NS_COUNT] = {
 	[NS_IPC] = "ipc",   [NS_UTS] = "uts", [NS_CGROUP] = "cgroup",
 };
 
-/* The file system's inode number is the namespace's identity. */
+/*
+ * The inode number in a link's text, "net:[4026531840]", is the namespace's identity. Read, not
+ * followed: that would make an inode of it each time.
+ */
 static int read_namespaces(int dir, uint64_t ns[NS_COUNT])
 {
-	struct stat st;
+	char text[64], *end;
 	int ns_dir = openat(dir, "ns", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (ns_dir < 0)
 		return -1;
 	for (int i = 0; i < NS_COUNT; i++) {
-		if (fstatat(ns_dir, ns_names[i], &st, 0) < 0)
+		ssize_t n = readlinkat(ns_dir, ns_names[i], text, sizeof(text) - 1);
+		if (n < 0)
 			return -1;
-		ns[i] = st.st_ino;
+		text[n] = '\0';
+		const char *open = strchr(text, '[');
+		ns[i] = open ? strtoull(open + 1, &end, 10) : 0;
+		if (ns[i] == 0 || *end != ']')
+			return errno = EBADMSG, -1;
 	}
 	return close(ns_dir);
 }
 
-int receipt_prepare(const struct launch *launch, struct fault *fault)
+int receipt_prepare(struct launch *launch, struct fault *fault)
 {
 	int self = (int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open /proc/self",
 			     openat(launch->proc_fd, "self", O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (self < 0 || STEP(fault, LAYER_COUNT, HOOK_PREPARE, "read the launcher's namespaces",
 			     read_namespaces(self, posture.ns_host)) < 0)
+		return -1;
+	launch->mounts_fd =
+		(int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open the host's table of mounts",
+			  openat(self, "mountinfo", O_RDONLY | O_CLOEXEC));
+	if (launch->mounts_fd < 0)
 		return -1;
 	return close(self);
 }
@@ -277,7 +289,7 @@ int receipt_compare(struct run *run, struct fault *fault)
 			continue;
 		/* A hook that was skipped is a fault even where the kernel would not show it. */
 		struct step ran = {(uint8_t)id, HOOK_VERIFY, "its hook ran inside"};
-		if (layers[id].child && !(by_hook & LAYER_BIT(id)))
+		if ((layers[id].child || layers[id].settle) && !(by_hook & LAYER_BIT(id)))
 			return step_failed(fault, &ran, EBADMSG);
 		if (layers[id].verify(launch, &posture, fault) < 0)
 			return -1;

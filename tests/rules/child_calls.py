@@ -5,7 +5,8 @@
 CHILD_CODE puts it into the section .text.child; this reads the relocations of that section in
 object files, so it sees what the compiler made and not what the source says. Anything that is
 neither in .text.child of the objects given, nor data of theirs, nor in the reviewed list below, is
-an offence. A function whose name ends in _child is a hook and must be in the section.
+an offence. A function whose name ends in _child or
+_settle is a hook and must be in the section.
 
   child_calls.py OBJECT|TARGET...      a target's objects are in TARGET.p/
   child_calls.py --self-test COMPILER [ARGS...]
@@ -110,7 +111,7 @@ def check(objects):
         for name, bind, index in o.defined({STT_FUNC}):
             if bind and o.section(index) == SECTION:
                 child.add(name)
-            if name.endswith("_child") and o.section(index) != SECTION:
+            if name.endswith(("_child", "_settle")) and o.section(index) != SECTION:
                 yield f"{o.path}: {name} is a hook but not CHILD_CODE"
         for name, bind, index in o.defined({STT_OBJECT, STT_TLS}):
             if bind and not o.executable(index):

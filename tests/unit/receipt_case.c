@@ -98,9 +98,9 @@ int receipt_setup(void **state)
 	return 0;
 }
 
-static const char *const files[] = {"memory.max",	"pids.max",
-				    "cpu.max",		"memory.limit_in_bytes",
-				    "cpu.cfs_quota_us", "self/status"};
+static const char *const files[] = {
+	"memory.max",	    "pids.max",		 "cpu.max",    "memory.limit_in_bytes",
+	"cpu.cfs_quota_us", "cpu.cfs_period_us", "self/status"};
 
 int receipt_teardown(void **state)
 {
@@ -202,6 +202,7 @@ void as_planned(void)
 	put("pids.max", "65\n"); /* init is one */
 	put("cpu.max", "5000 10000\n");
 	put("cpu.cfs_quota_us", "5000\n");
+	put("cpu.cfs_period_us", "10000\n");
 	put("self/status", "Name:\tx\nSeccomp:\t0\nSeccomp_filters:\t0\nSpeculation:\tx\n");
 }
 

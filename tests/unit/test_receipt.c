@@ -278,6 +278,13 @@ static void filters_of_the_launcher_are_counted(void **state)
 	facts.posture.seccomp_filters = 3;
 	refuses(LAYER_SECCOMP, ONE_MORE);
 
+	/* An ordinary user may be in thousands of groups, which come before. */
+	static char groups[30000];
+	(void)snprintf(groups, sizeof(groups), "Groups:\t%029000d\nSeccomp_filters:\t3\n", 0);
+	put("self/status", groups);
+	facts.posture.seccomp_filters = 4;
+	accepts(LAYER_SECCOMP);
+
 	as_planned();
 	put("self/status", "Seccomp:\t2\n");
 	refuses_with(LAYER_SECCOMP, READ_BACK, ENOSYS);
@@ -336,7 +343,7 @@ static void a_hook_that_did_not_run_is_refused(void **state)
 		struct fault fault = {0};
 		run.launch.required = LAYER_BIT(id);
 		run.launch.init_proof.layers = run.launch.program_proof.layers = ~LAYER_BIT(id);
-		if (!layers[id].child)
+		if (!layers[id].child && !layers[id].settle)
 			continue;
 		assert_int_equal(receipt_compare(&run, &fault), -1);
 		assert_int_equal(fault.layer, id);
