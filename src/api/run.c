@@ -120,19 +120,21 @@ static int check_binds(const struct run_state *run, struct bj_error *err)
 	return 0;
 }
 
-static int add_input(struct run_state *run, int fd, const char *name, uint32_t mode,
-		     struct bj_error *err)
+/* `host` is what --in named, or NULL for the source. */
+static int add_input(struct run_state *run, int fd, const char *host, const char *name,
+		     uint32_t mode, struct bj_error *err)
 {
 	if (run->input_count == INPUTS_MAX) {
 		(void)close(fd);
 		return fail(err, BJ_INVALID, "more than %d files to copy in", INPUTS_MAX);
 	}
 	for (size_t i = 0; i < run->input_count; i++) {
-		char quoted[TEXT_PATH_SIZE];
+		char quoted[TEXT_PATH_SIZE], shown[TEXT_PATH_SIZE];
 		if (strcmp(run->planned[i].name, name) != 0)
 			continue;
 		(void)close(fd);
-		return fail(err, BJ_INVALID, "--in: two inputs are to have the name %s",
+		return fail(err, BJ_INVALID, "--in %s: another input has the name %s already",
+			    text_quote(shown, sizeof(shown), host),
 			    text_quote(quoted, sizeof(quoted), name));
 	}
 	run->inputs[run->input_count] = fd;
@@ -176,7 +178,7 @@ static int prepare_code(struct run_state *run, struct bj_error *err)
 	auto_close int fd = memfd_create("belljar-code", MFD_CLOEXEC);
 	if (fd < 0 || write_whole(fd, req->code, req->code_size) < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return fail_errno(err, BJ_INTERNAL, "keep the code");
-	if (add_input(run, TAKE_FD(fd), below_workspace(run), S_IFREG | 0644, err) < 0)
+	if (add_input(run, TAKE_FD(fd), NULL, below_workspace(run), S_IFREG | 0755, err) < 0)
 		return -1;
 	return use_language(run, language, err);
 }
@@ -193,7 +195,7 @@ static int prepare_source(struct run_state *run, struct bj_error *err)
 		return -1;
 	ssize_t n = pread(input.fd, head, sizeof(head), 0);
 	/* Executable inside whatever it is on the host: an unknown #! line is run by the kernel. */
-	if (add_input(run, input.fd, "", S_IFREG | 0755, err) < 0)
+	if (add_input(run, input.fd, NULL, "", S_IFREG | 0755, err) < 0)
 		return -1;
 	if (n < 0)
 		return fail_errno(err, BJ_INVALID, "read the file to run");
@@ -230,8 +232,11 @@ static int prepare_inputs(struct run_state *run, struct bj_error *err)
 	for (size_t i = 0; i < req->in_count; i++) {
 		struct files_input input;
 		if (files_open_host(req->in[i].host, true, &caps, &input, err) < 0 ||
-		    add_input(run, input.fd, req->in[i].name, input.mode, err) < 0)
+		    add_input(run, input.fd, req->in[i].host, req->in[i].name, input.mode, err) < 0)
 			return -1;
+		/* So that the one that does not fit is named, and not only that something did not.
+		 */
+		caps.bytes -= input.bytes;
 	}
 	return 0;
 }

@@ -169,13 +169,16 @@ CHILD_CODE static char *option(char *text, const char *name, uint64_t value)
 	return text;
 }
 
-CHILD_CODE static int private_tmpfs(const struct plan_node *node, const char *target)
+CHILD_CODE static int private_tmpfs(const struct plan *plan, const struct plan_node *node,
+				    const char *target)
 {
 	char data[96];
 	char *end = option(data, "size=", node->size);
 	end = option(end, ",nr_inodes=", node->number);
 	memcpy(end, ",mode=1777", sizeof(",mode=1777"));
-	return mount("belljar", target, "tmpfs", MS_NOSUID | MS_NODEV, data);
+	/* Named after the run, so that end_run() can tell what is left of it from anybody else's.
+	 */
+	return mount(plan->run_id, target, "tmpfs", MS_NOSUID | MS_NODEV, data);
 }
 
 CHILD_CODE static int make_node(const struct child *child, const struct plan_node *node, int opened)
@@ -195,7 +198,7 @@ CHILD_CODE static int make_node(const struct child *child, const struct plan_nod
 	case NODE_DEVICE:
 		return bind_host(node, opened, source, target);
 	case NODE_TMPFS:
-		return private_tmpfs(node, target);
+		return private_tmpfs(plan, node, target);
 	case NODE_PROC:
 		return mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	case NODE_RO:
@@ -247,7 +250,7 @@ CHILD_CODE int mount_child(const struct child *child, struct fault *fault)
 	if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make all mounts private",
 		 mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) < 0 ||
 	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "mount the new root",
-		 mount("belljar", "/proc", "tmpfs", MS_NOSUID | MS_NODEV,
+		 mount(child->plan->run_id, "/proc", "tmpfs", MS_NOSUID | MS_NODEV,
 		       "size=1m,nr_inodes=1024,mode=755")) < 0 ||
 	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "enter the new root", chdir("/proc")) < 0 ||
 	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make the covers' directory",

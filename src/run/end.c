@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -70,12 +71,13 @@ static void take_facts(struct run *run)
 
 /*
  * Mounts of the run live in its mount namespace and never in the host's: were propagation not cut,
- * the host's table would name our source.
+ * the host's table would name our source, which is the run's id.
  */
 static uint64_t mounts_left(const struct run *run)
 {
 	static char text[1 << 20];
 	struct pollfd changed = {.fd = run->launch.mounts_fd, .events = POLLPRI};
+	char ours[sizeof(run->launch.plan->run_id) + 16];
 	uint64_t count = 0;
 	/* Not one mount or unmount in the host's table since the run began. */
 	if (poll(&changed, 1, 0) == 0)
@@ -83,7 +85,8 @@ static uint64_t mounts_left(const struct run *run)
 	ssize_t n = read_whole(run->launch.mounts_fd, text, sizeof(text) - 1);
 	if (n < 0)
 		return UNKNOWN;
-	for (const char *at = text; (at = strstr(at, " - tmpfs belljar ")); at++)
+	(void)snprintf(ours, sizeof(ours), " - tmpfs %s ", run->launch.plan->run_id);
+	for (const char *at = text; (at = strstr(at, ours)); at++)
 		count++;
 	return count;
 }

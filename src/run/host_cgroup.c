@@ -146,10 +146,32 @@ static bool any_v1(const struct host_cgroup *found)
 	return false;
 }
 
+/* What root lacks of version 1; anybody else lacks being root. */
+static void why_no_v1(struct host_cgroup *found)
+{
+	if (geteuid() != 0) {
+		(void)snprintf(found->why, sizeof(found->why),
+			       "cgroup v1 can be used by root only");
+		return;
+	}
+	for (int i = 0; i < V1_COUNT; i++) {
+		if (!found->v1[i][0])
+			(void)snprintf(found->why, sizeof(found->why),
+				       "cgroup v1's controller %s is not mounted here",
+				       controllers[i]);
+		else if (faccessat(AT_FDCWD, found->v1[i], W_OK, AT_EACCESS) < 0)
+			(void)snprintf(found->why, sizeof(found->why),
+				       "cgroup v1's controller %s cannot be written here",
+				       controllers[i]);
+		else
+			continue;
+		return;
+	}
+}
+
 void host_cgroup_find(struct host_cgroup *ret)
 {
 	static const char none[] = "no cgroup file system is mounted";
-	static const char v1_user[] = "cgroup v1 can be used by root only";
 	static const char v2_user[] = "this process is not in a leaf of a cgroup delegated to it";
 	memset(ret, 0, sizeof(*ret));
 	if (find_mounts(ret) < 0 || (!ret->v2[0] && !any_v1(ret))) {
@@ -163,7 +185,7 @@ void host_cgroup_find(struct host_cgroup *ret)
 				ret->v2[0] = '\0';
 			return;
 		}
-		memcpy(ret->why, v1_user, sizeof(v1_user));
+		why_no_v1(ret);
 		return;
 	}
 	if (find_v2_leaf(ret) || (geteuid() == 0 && find_v2_root(ret)))

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "run/explain.h"
 #include "run/host_cgroup.h"
 
 #include <errno.h>
@@ -187,16 +188,12 @@ static int find_cgroup(struct builder *b, const struct policy *policy, struct bj
 	host_cgroup_find(&found);
 	if (found.kind == CGROUP_NONE &&
 	    !(policy_accept_missing(policy) & LAYER_BIT(LAYER_CGROUP))) {
+		const struct fault fault = {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PROBE, 0, ""};
+		struct host_facts facts;
+		char mend[sizeof(err->hint)];
+		host_facts_read(&facts);
 		(void)fail(err, BJ_UNSUPPORTED, "layer cgroup: %s", found.why);
-		(void)fail_hint(
-			err,
-			"%sccept the layer as missing in a policy file "
-			"(~/.config/belljar/policy.json): "
-			"{\"accept_missing\": [\"cgroup\"]}.",
-			found.v1[V1_MEMORY][0]
-				? "A"
-				: "Start it in a delegated cgroup: systemd-run --user --scope "
-				  "-p Delegate=yes belljar …; or a");
+		(void)fail_hint(err, "%s", fault_mend(&fault, &facts, mend, sizeof(mend)));
 		return fail_layer(err, layers[LAYER_CGROUP].name);
 	}
 	uint32_t base = found.kind != CGROUP_NONE && found.v2[0] ? builder_string(b, found.v2) : 0;
