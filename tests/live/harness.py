@@ -68,15 +68,24 @@ def as_user():
 DELEGATED = ["sh", "-c", f'''
     d={CGROUPS}/live-$$
     echo +memory +pids +cpu >{CGROUPS}/cgroup.subtree_control &&
-    mkdir $d && chown {USER_ID} $d $d/cgroup.procs $d/cgroup.subtree_control $d/cgroup.threads &&
+    mkdir -m 755 $d &&
+    chown {USER_ID} $d $d/cgroup.procs $d/cgroup.subtree_control $d/cgroup.threads &&
     echo $$ >$d/cgroup.procs && exec "$@"''', "sh"]
+
+# As a service that runs belljar again and again: in a leaf of the cgroup that another run was in.
+BESIDE = ["sh", "-c", f'''
+    d={CGROUPS}/live-$0
+    mkdir -p $d/leaf && echo $$ >$d/leaf/cgroup.procs && exec "$@"''']
 
 
 def remove_delegated():
     for path in Path(CGROUPS).glob("live-*"):
         until(lambda path=path: not path.exists() or not read(path / "cgroup.procs"), 5)
+        # A belljar that was killed leaves its own leaf.
+        leaves = [path / "leaf", path / "belljar.self"] if (path / "leaf").exists() else []
         try:
-            path.rmdir()
+            for place in [*leaves, path]:
+                place.rmdir()
         except OSError:
             pass  # of another run of this suite; what belljar leaves in one is found by the ledger
 
@@ -179,10 +188,13 @@ class Bell:
         if os.geteuid() == 0 and self.uid:
             os.chown(place, self.uid, self.uid)
 
-    def prefix(self):
+    def prefix(self, beside=None):
+        """`beside`: a process that `start` began; the run gets no new cgroup but that one's."""
         if not self.uid:
             return []
-        return [*(DELEGATED if self.cgroup and os.geteuid() == 0 else []), *as_user()]
+        if not self.cgroup or os.geteuid() != 0:
+            return as_user()
+        return [*([*BESIDE, str(beside.pid)] if beside else DELEGATED), *as_user()]
 
     def options(self):
         return [] if self.cgroup else ["--policy", str(NO_CGROUP)]
@@ -208,14 +220,14 @@ class Bell:
             os.chown(path, self.uid, self.uid)
         return path
 
-    def command(self, *args, before=(), policy=True, json_=True):
-        return [*map(str, before), *self.prefix(), str(BELLJAR), "run",
+    def command(self, *args, before=(), policy=True, json_=True, beside=None):
+        return [*map(str, before), *self.prefix(beside), str(BELLJAR), "run",
                 *(["--json"] if json_ else []), *(self.options() if policy else []),
                 *[a if isinstance(a, bytes) else str(a) for a in args]]
 
     def start(self, *args, env=None, **more):
         """Starts belljar and does not wait. stdout and stderr are pipes unless given."""
-        keywords = {k: more.pop(k) for k in ("before", "policy", "json_") if k in more}
+        keywords = {k: more.pop(k) for k in ("before", "policy", "json_", "beside") if k in more}
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)

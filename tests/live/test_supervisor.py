@@ -104,10 +104,9 @@ def test_when_belljar_and_the_launcher_are_killed_the_next_start_sweeps(bell, to
     process.communicate(timeout=harness.PATIENCE)
     assert gone(token)
     names = {name.split("belljar-")[1].split("/")[0] for name in cgroups}
-    if bell.mode != "user-cgroup":  # there the next run has another delegated cgroup
-        # What is dying at that moment goes at the start after it.
-        assert harness.until(lambda: bell.run("--", "/bin/true").exit_code == 0 and
-                             not any(harness.cgroups_named(name) for name in names))
+    # What is dying at that moment goes at the start after it.
+    assert harness.until(lambda: bell.run("--", "/bin/true", beside=process).exit_code == 0 and
+                         not any(harness.cgroups_named(name) for name in names))
 
 
 @attack("K03")
