@@ -129,7 +129,7 @@ static bool layers_ok(const struct plan *plan)
 static bool cgroup_ok(const struct plan *plan)
 {
 	bool v1 = plan->cgroup == CGROUP_V1;
-	if (plan->cgroup > CGROUP_V1)
+	if (plan->cgroup > CGROUP_V1 || plan->join_first > v1)
 		return false;
 	if (plan->cgroup == CGROUP_V2 ? !path_ok(plan, plan->cgroup_base)
 				      : plan->cgroup_base && !path_ok(plan, plan->cgroup_base))

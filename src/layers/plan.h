@@ -104,6 +104,8 @@ struct plan {
 	uint32_t cgroup;	      /* enum plan_cgroup */
 	uint32_t cgroup_base;	      /* v2: directory in which the run's cgroup is made; 0: none */
 	uint32_t cgroup_v1[V1_COUNT]; /* v1: the same for each controller */
+	uint32_t join_first;	      /* v1: init enters before it changes its ids, see launch.c */
+	uint32_t pad;
 	uint64_t memory_bytes, pids;
 	uint64_t cpu_quota_us, cpu_period_us;
 

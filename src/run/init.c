@@ -67,7 +67,6 @@ CHILD_CODE static void wait_for_go(int socket, int *fds, size_t *fd_count)
 		_exit(125);
 }
 
-/* v1: by the files that came with the go. The receipt sees whether it is there. */
 CHILD_CODE static int enter_cgroups(const int *fds, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -75,6 +74,20 @@ CHILD_CODE static int enter_cgroups(const int *fds, size_t count)
 			return -1;
 	}
 	return 0;
+}
+
+/* v1: by the files that came with one of its two gos. The receipt sees whether it is there. */
+CHILD_CODE static int init_go(int socket, struct fault *fault)
+{
+	int doors[V1_COUNT];
+	size_t count = V1_COUNT;
+	wait_for_go(socket, doors, &count);
+	if (count == 0)
+		return 0;
+	return STEP(fault, LAYER_CGROUP, HOOK_CHILD, "enter the cgroups",
+		    enter_cgroups(doors, count)) < 0
+		       ? -1
+		       : 0;
 }
 
 /* Runs the child hooks of one place, in the order of the table. */
@@ -307,8 +320,7 @@ CHILD_CODE static int get_ready(struct run *run, int signals, const int fds[READ
 void CHILD_CODE init_main(struct run *run)
 {
 	struct fault fault = {0};
-	int fds[READY_COUNT], doors[V1_COUNT];
-	size_t door_count = V1_COUNT;
+	int fds[READY_COUNT];
 	sigset_t chld;
 	int socket = run->init_socket_end;
 
@@ -319,15 +331,10 @@ void CHILD_CODE init_main(struct run *run)
 	(void)close(run->program_socket);
 	(void)close(run->control);
 	(void)munmap(run->report, sizeof(*run->report));
-	wait_for_go(socket, NULL, NULL);
-
-	/* Not before: the launcher listens only after its go. */
-	if (tied < 0 || put_up(run, IN_INIT, &fault) < 0)
-		give_up(socket, MESSAGE_FAULT, &fault);
-	wait_for_go(socket, doors, &door_count);
-	if ((door_count > 0 && STEP(&fault, LAYER_CGROUP, HOOK_CHILD, "enter the cgroups",
-				    enter_cgroups(doors, door_count)) < 0) ||
-	    put_up(run, IN_INIT_JOINED, &fault) < 0 || copy_inputs(run, &fault) < 0)
+	/* What failed is told after the go: the launcher listens only then. */
+	if (init_go(socket, &fault) < 0 || tied < 0 || put_up(run, IN_INIT, &fault) < 0 ||
+	    init_go(socket, &fault) < 0 || put_up(run, IN_INIT_JOINED, &fault) < 0 ||
+	    copy_inputs(run, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	/* A change of ids cleared the death signal. */
 	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher, again",

@@ -365,6 +365,25 @@ static int release(struct run *run, struct fault *fault)
 	return -1;
 }
 
+/*
+ * Init goes on once its ids are mapped. The cgroups of v1 are made while it builds its tree, and it
+ * enters them at its second go; at its first, before it changes its ids, where the launcher is root
+ * of a user namespace only: such a root may move no process but those of its own id.
+ */
+static int start_init(struct run *run, struct fault *fault)
+{
+	bool first = run->launch.plan->join_first;
+	for (int go = 0; go < 2; go++) {
+		bool join = first == (go == 0);
+		if (join && run_hooks(run, HOOK_JOIN, fault) < 0)
+			return -1;
+		if (let_go(run, run->init_socket, run->launch.join_fd,
+			   join ? run->launch.join_count : 0, fault) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Set-up, in order: every step from plan to the program's first instruction. */
 static int set_up(struct run *run, struct fault *fault)
 {
@@ -375,10 +394,7 @@ static int set_up(struct run *run, struct fault *fault)
 	if (clone_init(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_CLONED, clock_ns());
-	if (run_hooks(run, HOOK_PARENT, fault) < 0 ||
-	    let_go(run, run->init_socket, NULL, 0, fault) < 0 ||
-	    run_hooks(run, HOOK_JOIN, fault) < 0 ||
-	    let_go(run, run->init_socket, run->launch.join_fd, run->launch.join_count, fault) < 0)
+	if (run_hooks(run, HOOK_PARENT, fault) < 0 || start_init(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_MAPPED, clock_ns());
 	/* While init works, so that it costs no time. */

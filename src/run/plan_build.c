@@ -165,11 +165,14 @@ static int find_ids(struct plan *plan, struct bj_error *err)
 	if (geteuid() != 0)
 		return 0;
 	unsigned int in, out, count;
-	bool all = false;
+	bool all = false, host = false;
 	auto_fclose FILE *map = fopen("/proc/self/uid_map", "re");
-	while (map && fscanf(map, "%u %u %u", &in, &out, &count) == 3)
+	while (map && fscanf(map, "%u %u %u", &in, &out, &count) == 3) {
 		all = all || (in <= PLAN_ID_BASE &&
 			      (uint64_t)in + count >= (uint64_t)PLAN_ID_BASE + PLAN_ID_COUNT);
+		host = host || (in == 0 && out == 0);
+	}
+	plan->join_first = !host;
 	if (!all) {
 		(void)fail(err, BJ_UNSUPPORTED,
 			   "layer user: root of this user namespace has no ids %u to %u to give",
@@ -201,6 +204,7 @@ static int find_cgroup(struct builder *b, const struct policy *policy, struct bj
 	for (int i = 0; i < V1_COUNT && found.kind == CGROUP_V1; i++)
 		v1[i] = builder_string(b, found.v1[i]);
 	struct plan *plan = builder_plan(b);
+	plan->join_first &= found.kind == CGROUP_V1;
 	plan->cgroup = found.kind;
 	plan->cgroup_base = base;
 	memcpy(plan->cgroup_v1, v1, sizeof(v1));
