@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layer `mount`: the run's own file tree. A tmpfs becomes the root; the plan's nodes are made in
- * it, in order; the old root is pivoted away, then detached, and the new one is made read-only.
+ * it, in order; the new root is pivoted into and made read-only; the old one is detached.
  *
  * Until pivot_root the current directory is the new root and every path inside is relative to it:
  * it is a fresh tmpfs that only this process can see, so nobody can put a link in the way. Sources
@@ -262,9 +262,15 @@ CHILD_CODE int mount_child(const struct child *child, struct fault *fault)
 	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make parts of proc read-only",
 		 quiet_proc(child->plan)) < 0)
 		return -1;
-	/* With both names the same, the old root ends up on top of the new one. */
+	/*
+	 * With both names the same, the old root ends up on top of the new one, which "/" still
+	 * means. Read-only now, while this process is alone: later the kernel may find it busy with
+	 * the access time of a link that another follows.
+	 */
 	if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "pivot into the new root",
-		 syscall(SYS_pivot_root, ".", ".")) < 0)
+		 syscall(SYS_pivot_root, ".", ".")) < 0 ||
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make the root read-only",
+		 set_attributes("/", 0, QUIET, 0)) < 0)
 		return -1;
 	(void)umask(022);
 	return 0;
@@ -279,9 +285,7 @@ CHILD_CODE int mount_settle(const struct child *child, struct fault *fault)
 	(void)child;
 	if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "detach the old root", umount2(".", FLAG_DETACH)) <
 		    0 ||
-	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "enter the root", chdir("/")) < 0 ||
-	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "make the root read-only",
-		 set_attributes("/", 0, QUIET, 0)) < 0)
+	    STEP(fault, LAYER_MOUNT, HOOK_CHILD, "enter the root", chdir("/")) < 0)
 		return -1;
 	return 0;
 }
