@@ -107,6 +107,11 @@ static unsigned emit_load_arg(struct code *code, unsigned arg)
 	return emit_load(code, offsetof(struct seccomp_data, args) + 8 * arg);
 }
 
+static unsigned emit_load_arg_high(struct code *code, unsigned arg)
+{
+	return emit_load(code, offsetof(struct seccomp_data, args) + 8 * arg + 4);
+}
+
 static unsigned emit_call(struct code *code, const struct call *call);
 
 /* The accumulator holds the number. */
@@ -194,6 +199,10 @@ static unsigned emit_test(struct code *code, const struct rule_test *test, unsig
 {
 	if (test->kind == TEST_HAS) {
 		(void)emit_jump(code, BPF_JSET, test->mask, then, otherwise);
+	} else if (test->kind == TEST_NIL) {
+		(void)emit_jump(code, BPF_JEQ, 0, then, otherwise);
+		unsigned high = emit_load_arg_high(code, test->arg);
+		(void)emit_jump(code, BPF_JEQ, 0, high, otherwise);
 	} else {
 		(void)emit_jump(code, BPF_JEQ, test->value, then, otherwise);
 		if (test->mask != UINT32_MAX)

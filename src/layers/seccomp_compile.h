@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum test_kind { TEST_NONE, TEST_MASKED, TEST_HAS };
+enum test_kind { TEST_NONE, TEST_MASKED, TEST_HAS, TEST_NIL };
 
 struct rule_test {
 	enum test_kind kind;

@@ -23,6 +23,7 @@
 #define CALLS_MAX 500
 
 #define RETURNS_ALLOW		SECCOMP_RET_ALLOW
+#define RETURNS_SUCCESS		SECCOMP_RET_ERRNO /* 0: the call is skipped and returns 0 */
 #define RETURNS_EPERM		(SECCOMP_RET_ERRNO | EPERM)
 #define RETURNS_ENOSYS		(SECCOMP_RET_ERRNO | ENOSYS)
 #define RETURNS_EINVAL		(SECCOMP_RET_ERRNO | EINVAL)
@@ -42,6 +43,10 @@
 #define HAS(arg, mask)                                                                             \
 	{                                                                                          \
 		TEST_HAS, arg, (uint32_t)(mask), 0                                                 \
+	}
+#define NIL(arg)                                                                                   \
+	{                                                                                          \
+		TEST_NIL, arg, 0, 0                                                                \
 	}
 #define SECTION(title) {.section = title},
 #define RULE(name, verdict_, reason, ...)                                                          \
@@ -228,7 +233,11 @@ static void print_doc(void)
 		"The rows of a call are tried in order and the first that fits decides. Conditions "
 		"look at the low\n32 bits of an argument, as the kernel does: `IS(n, value)`: "
 		"argument n is the value; `MASKED(n,\nmask, value)`: the bits of the mask are the "
-		"value; `HAS(n, mask)`: any bit of the mask is set.\n");
+		"value; `HAS(n, mask)`: any bit of the mask is set.\nOnly `NIL(n)` looks at all "
+		"64: "
+		"argument n is a NULL pointer. The verdict SUCCESS says that it was\ndone, and "
+		"nothing "
+		"is.\n");
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		const struct rule *rule = &rules[i];
 		if (rule->section)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define SAYS_ALLOW	     SECCOMP_RET_ALLOW
+#define SAYS_SUCCESS	     (SECCOMP_RET_ERRNO | 0)
 #define SAYS_EPERM	     (SECCOMP_RET_ERRNO | EPERM)
 #define SAYS_ENOSYS	     (SECCOMP_RET_ERRNO | ENOSYS)
 #define SAYS_EINVAL	     (SECCOMP_RET_ERRNO | EINVAL)
@@ -37,6 +38,7 @@ static bool all(const bool *holds, size_t count)
 #define IS(n, value)	       ARG(n) == (uint32_t)(value)
 #define MASKED(n, mask, value) (ARG(n) & (uint32_t)(mask)) == (uint32_t)(value)
 #define HAS(n, mask)	       (ARG(n) & (uint32_t)(mask)) != 0
+#define NIL(n)		       data->args[n] == UINT64_C(0)
 #define RULE(name, verdict, why, ...)                                                              \
 	if (strcmp(call, #name) == 0) {                                                            \
 		const bool holds[] = {true, ##__VA_ARGS__};                                        \
@@ -55,10 +57,12 @@ uint32_t oracle_verdict(const char *call, const struct seccomp_data *data)
 #undef IS
 #undef MASKED
 #undef HAS
+#undef NIL
 #undef RULE
 #define IS(n, value)	       (uint32_t)(value)
 #define MASKED(n, mask, value) (uint32_t)(value)
 #define HAS(n, mask)	       (uint32_t)(mask)
+#define NIL(n)		       0
 #define RULE(name, verdict, why, ...)                                                              \
 	if (strcmp(call, #name) == 0) {                                                            \
 		const uint32_t row[] = {0, ##__VA_ARGS__};                                         \

@@ -54,6 +54,8 @@ static const char *verdict_name(uint32_t returns)
 		return "ALLOW";
 	case SECCOMP_RET_KILL_PROCESS:
 		return "KILL";
+	case SECCOMP_RET_ERRNO: /* with errno 0 */
+		return "SUCCESS";
 	default:
 		break;
 	}

@@ -184,6 +184,7 @@ static void posture_as_planned(struct posture *posture)
 	posture->limit[RLIMIT_NPROC] = (struct rlimit64){14, 14};
 	posture->limit[RLIMIT_STACK] = (struct rlimit64){15, 15};
 	posture->limit[RLIMIT_MEMLOCK] = (struct rlimit64){16, 16};
+	posture->limit[RLIMIT_CORE] = (struct rlimit64){1, 1};
 	memcpy(posture->cgroup, "0::/a/belljar-0123\n", 20);
 	memcpy(text, mounts, sizeof(mounts)); /* the comparison cuts it */
 	posture->mounts = text;

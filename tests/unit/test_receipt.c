@@ -157,6 +157,30 @@ static void one_wrong_limit_is_refused(void **state)
 	}
 }
 
+static void a_lower_core_limit_is_the_callers_or_refused(void **state)
+{
+	(void)state;
+	struct rlimit own;
+	struct rlimit64 *limit = &facts.posture.limit[RLIMIT_CORE];
+	assert_int_equal(getrlimit(RLIMIT_CORE, &own), 0);
+	as_planned();
+	*limit = (struct rlimit64){0, 0};
+	if (own.rlim_max > 0)
+		refuses(LAYER_RLIMIT, "every limit as planned, soft = hard");
+	as_planned();
+	*limit = (struct rlimit64){0, 1};
+	refuses(LAYER_RLIMIT, "every limit as planned, soft = hard");
+	/* For good where this is no root: no other test asks for it. */
+	assert_int_equal(setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}), 0);
+	as_planned();
+	*limit = (struct rlimit64){0, 0};
+	accepts(LAYER_RLIMIT);
+	assert_non_null(strstr(facts.launch.note[LAYER_RLIMIT], "RLIMIT_CORE is 0"));
+	as_planned();
+	accepts(LAYER_RLIMIT);
+	assert_string_equal(facts.launch.note[LAYER_RLIMIT], "");
+}
+
 static void environment(const char *bytes, size_t size)
 {
 	as_planned();
@@ -381,6 +405,7 @@ int main(void)
 		cmocka_unit_test(one_wrong_number_is_refused),
 		cmocka_unit_test(the_other_side_of_each_bound_is_accepted),
 		cmocka_unit_test(one_wrong_limit_is_refused),
+		cmocka_unit_test(a_lower_core_limit_is_the_callers_or_refused),
 		cmocka_unit_test(another_environment_is_refused),
 		cmocka_unit_test(a_timer_that_does_not_end_the_run_is_refused),
 		cmocka_unit_test(a_pipe_that_blocks_is_refused),
