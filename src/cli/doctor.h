@@ -81,7 +81,7 @@ const struct doctor_mend *doctor_mend(enum layer_id layer, size_t index);
  * are what they are.
  */
 struct doctor_warning {
-	char text[320];
+	char text[400];
 	const char *mend;
 };
 #define WARNINGS_MAX 1

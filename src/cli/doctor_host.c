@@ -7,6 +7,7 @@
 
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -101,22 +102,54 @@ static void core_pattern(char *text, size_t size)
 		(void)snprintf(text, size, "not there");
 }
 
+/*
+ * Whether runs cannot have the limit of 1 by which layer `rlimit` keeps a handler that is a pipe
+ * away. Root can raise a hard limit, if it is the host's root: the kernel's answer says which. Only
+ * the hard limit of this process is tried, after its runs.
+ */
+static bool core_limit_is_stuck(void)
+{
+	struct rlimit own;
+	if (getrlimit(RLIMIT_CORE, &own) < 0 || own.rlim_max > 0)
+		return false;
+	own.rlim_max = 1;
+	return setrlimit(RLIMIT_CORE, &own) < 0;
+}
+
 size_t doctor_warnings(struct doctor_warning warnings[WARNINGS_MAX])
 {
 	char line[256], shown[TEXT_VALUE_SIZE];
-	if (!first_line(CORE_PATTERN, line, sizeof(line)) || line[0] != '|')
+	if (!first_line(CORE_PATTERN, line, sizeof(line)))
 		return 0;
-	(void)snprintf(warnings[0].text, sizeof(warnings[0].text),
-		       "a program that crashes inside makes the kernel run %s as root of this host "
-		       "and give it the program's memory: kernel.core_pattern is a pipe, which no "
-		       "namespace and no limit of a run changes",
-		       text_quote(shown, sizeof(shown), line + 1));
-	warnings[0].mend =
-		"where people run programs that are not to reach that handler, as root: sysctl -w "
-		"kernel.core_pattern=core, and the same line in /etc/sysctl.d; else at least a "
-		"small "
-		"kernel.core_pipe_limit (how many may run at once; 0 is no limit)";
-	return 1;
+	if (line[0] == '|' && core_limit_is_stuck()) {
+		(void)snprintf(
+			warnings[0].text, sizeof(warnings[0].text),
+			"a program that crashes inside makes the kernel run %s as root of this "
+			"host and give it the program's memory: kernel.core_pattern is a pipe, and "
+			"a run cannot have the RLIMIT_CORE of 1 that keeps its handler away, for "
+			"the hard limit here is 0",
+			text_quote(shown, sizeof(shown), line + 1));
+		warnings[0].mend =
+			"give whoever starts runs a hard limit of 1 byte or more: LimitCORE=0:1 in "
+			"a unit of systemd, \"hard core 1\" in /etc/security/limits.conf; or "
+			"start runs as root; or, as root: sysctl -w kernel.core_pattern=core, and "
+			"the same line in /etc/sysctl.d";
+		return 1;
+	}
+	if (line[0] == '@') {
+		(void)snprintf(
+			warnings[0].text, sizeof(warnings[0].text),
+			"a program that crashes inside makes the kernel give its memory to whoever "
+			"listens at %s on this host: kernel.core_pattern is a socket, which no "
+			"namespace and no limit of a run changes",
+			text_quote(shown, sizeof(shown), line));
+		warnings[0].mend =
+			"where people run programs that are not to reach that handler, as root: "
+			"sysctl -w kernel.core_pattern=core, and the same line in /etc/sysctl.d; a "
+			"handler that is a pipe is not started for runs";
+		return 1;
+	}
+	return 0;
 }
 
 size_t doctor_host(struct host_line lines[HOST_LINES_MAX])

@@ -121,8 +121,9 @@ const struct layer layers[LAYER_COUNT] = {
 	},
 	[LAYER_RLIMIT] = {
 		.name = "rlimit",
-		.stops = "huge files, thousands of descriptors, core dumps, locked memory",
-		.leaves = "limits of one process, not of all together",
+		.stops = "huge files, thousands of descriptors, locked memory, core dumps and the "
+			 "host's handler of them",
+		.leaves = "limits of one process, not of all together; a core_pattern that is a socket",
 		.needs = "nothing",
 		.where = IN_PROGRAM,
 		.child = rlimit_child,

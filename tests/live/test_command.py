@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -187,8 +188,12 @@ def test_the_doctor_under_a_masked_proc_names_the_mount(ledger):
     assert tried["mount a tmpfs in a namespace"]["ok"]
 
 
-@pytest.mark.parametrize("pattern", ["|/usr/lib/handler %P", "core", "/var/cores/%p|x"])
-def test_the_doctor_warns_of_a_handler_that_a_crash_inside_would_start(ledger, pattern):
+@pytest.mark.parametrize(("pattern", "hard", "says"), [
+    ("|/usr/lib/handler %P", "0", "the hard limit here is 0"),
+    ("|/usr/lib/handler %P", "1", ""), ("|/usr/lib/handler %P", "unlimited", ""),
+    ("@/run/handler.socket", "unlimited", "is a socket"), ("@@/run/handler.socket", "0", "is a socket"),
+    ("core", "0", ""), ("/var/cores/%p|@x", "0", "")])
+def test_the_doctor_warns_of_a_handler_that_a_crash_inside_would_reach(ledger, pattern, hard, says):
     if os.geteuid() != 0:
         pytest.skip("needs root to put another core_pattern there")
     place = harness.temporary_dir()
@@ -198,7 +203,8 @@ def test_the_doctor_warns_of_a_handler_that_a_crash_inside_would_start(ledger, p
     found = {}
     for path in (plain, file):
         # What covers a part of proc costs the layer `mount`, the same with either file.
-        before = harness.in_mounts(f"mount --bind {path} /proc/sys/kernel/core_pattern")
+        before = [*harness.in_mounts(f"mount --bind {path} /proc/sys/kernel/core_pattern"),
+                  "prlimit", f"--core=0:{hard}", "--", *harness.as_user()]
         got = call("doctor", "--json", before=before)
         text = call("doctor", before=before)
         found[path] = json.loads(got.stdout)
@@ -208,9 +214,10 @@ def test_the_doctor_warns_of_a_handler_that_a_crash_inside_would_start(ledger, p
     assert [row["state"] for row in found[file]["layers"]] == [
         row["state"] for row in found[plain]["layers"]]
     assert found[plain]["warnings"] == [] and found[file]["host"]["kernel.core_pattern"] == pattern
-    if pattern.startswith("|"):
+    if says:
         (warning,) = found[file]["warnings"]
-        assert f'"{pattern[1:]}"' in warning["text"] and "kernel.core_pattern=core" in warning["do"]
+        assert f'"{pattern.removeprefix("|")}"' in warning["text"] and says in warning["text"]
+        assert "kernel.core_pattern=core" in warning["do"]
         assert "\nwarning: " in text.stdout and "what to do: " in text.stdout
     else:
         assert found[file]["warnings"] == [] and "warning" not in text.stdout
@@ -219,7 +226,9 @@ def test_the_doctor_warns_of_a_handler_that_a_crash_inside_would_start(ledger, p
 def test_a_warning_of_the_doctor_is_no_failure(bell):
     """On this host as it is: the layers alone decide, whatever the warnings."""
     status, got = doctor(bell.uid)
-    assert bool(got["warnings"]) == harness.read("/proc/sys/kernel/core_pattern").startswith(b"|")
+    pattern = harness.read("/proc/sys/kernel/core_pattern")
+    stuck = resource.getrlimit(resource.RLIMIT_CORE)[1] == 0
+    assert bool(got["warnings"]) <= (pattern.startswith(b"@") or stuck and pattern.startswith(b"|"))
     assert (status == 0) == got["proven"] == bell.cgroup, got
 
 
