@@ -136,9 +136,14 @@ void end_run(struct run *run)
 	run_stage(run, STAGE_CLEAN, clock_ns());
 	report->phase = PHASE_DONE;
 	/*
-	 * The last word: the caller goes on while this process is taken apart. The workspace
-	 * outlives the run in this descriptor alone; the caller collects from it.
+	 * The last word, with the ends of the caller's pipes: it is woken once, and goes on while
+	 * this process is taken apart. The workspace outlives the run in this descriptor alone; the
+	 * caller collects from it.
 	 */
+	for (int i = 0; i < 2; i++) {
+		if (run->stream[i] >= 0)
+			(void)close(run->stream[i]);
+	}
 	(void)send_packet(run->control, "w", 1, &run->private_fd[READY_WORKSPACE],
 			  run->private_fd[READY_WORKSPACE] >= 0 ? 1 : 0);
 }

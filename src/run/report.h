@@ -44,8 +44,8 @@ enum report_stage {		    /* monotonic nanoseconds at which each was reached, 0: 
 		    STAGE_PREPARED, /* cgroups made */
 		    STAGE_CLONED,   /* clone3 returned */
 		    STAGE_MAPPED,   /* ids mapped, cgroups entered */
-		    STAGE_READY,    /* init done, program's process waits */
-		    STAGE_EXEC,	    /* exec stop */
+		    STAGE_READY,    /* the program's process is there, and seized */
+		    STAGE_EXEC,	    /* exec stop, and init done */
 		    STAGE_PROVEN,   /* receipt taken */
 		    STAGE_GO,	    /* let go */
 		    STAGE_END,	    /* end of the program seen or caused */

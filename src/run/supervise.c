@@ -303,7 +303,7 @@ static void serve(struct run *run, const struct pollfd polled[POLL_COUNT])
 void supervise(struct run *run)
 {
 	/* Nothing can be used up sooner than this; the first look is then. */
-	uint64_t next = look(run, clock_ns());
+	uint64_t next = run_has(run, LAYER_MONITOR) ? clock_ns() : check_cpu(run, 0, clock_ns());
 	while (run->report->end == END_NONE) {
 		struct pollfd polled[POLL_COUNT];
 		uint64_t now = clock_ns();
@@ -345,7 +345,6 @@ void supervise_drain(struct run *run)
 				close_fd(&run->launch.output_fd[i]);
 			}
 		}
-		close_fd(&run->stream[i]);
 	}
 	/* What was found in the pipes does not change why the run ended. */
 	run->report->end = end;
