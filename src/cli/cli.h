@@ -51,6 +51,7 @@ enum option_id {
 	OPT_SCHEMA,
 	OPT_QUIET,
 	OPT_RECEIPT,
+	OPT_DEEP,
 	OPT_FIELD, /* the first of the policy's fields: OPT_FIELD + enum field_id */
 	OPTION_COUNT = OPT_FIELD + FIELD_COUNT,
 };

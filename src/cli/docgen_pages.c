@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/docgen.h"
+#include "cli/doctor_deep.h"
 #include "run/languages.h"
 
 #include <string.h>
@@ -147,10 +148,49 @@ static void languages_page(FILE *to)
 	languages_free(&languages);
 }
 
+static const char *where_tried(const struct deep_row *row)
+{
+	switch (row->run) {
+	case DEEP_RUN_SMALL:
+		return "in a run with small limits";
+	case DEEP_RUN_LATER:
+		return "in a second run";
+	case DEEP_RUN_ENDED:
+		return "in a run of its own";
+	case DEEP_RUN_INSIDE:
+	case DEEP_RUN_OUTSIDE:
+	default:
+		return "in a run";
+	}
+}
+
+static void checks_page(FILE *to)
+{
+	title(to, "Deep checks");
+	(void)fprintf(
+		to,
+		"The %zu checks of `belljar doctor --deep`. Each is one action that must come to "
+		"exactly what is listed, an errno, the signal that ends the process which tried, "
+		"the outcome of the run, or `hidden` (looked for and not there), and a "
+		"counterpart that must work. Where the counterpart is \"the same outside\" the "
+		"doctor's own user does the same on a bait that the doctor has laid.\n\n"
+		"| check | layer | tried | where | must come to | must work |\n"
+		"|---|---|---|---|---|---|\n",
+		(size_t)DEEP_COUNT);
+	for (size_t i = 0; i < DEEP_COUNT; i++) {
+		const struct deep_row *row = &deep_rows[i];
+		code_cell(to, row->id);
+		code_cell(to, layers[row->layer].name);
+		cell(to, row->text);
+		cell(to, where_tried(row));
+		code_cell(to, row->sign);
+		cell(to, row->other);
+		(void)fprintf(to, "|\n");
+	}
+}
+
 const struct page pages[] = {
-	{"layers.md", layers_page},
-	{"policy.md", policy_page},
-	{"options.md", options_page},
-	{"languages.md", languages_page},
+	{"layers.md", layers_page},	  {"policy.md", policy_page}, {"options.md", options_page},
+	{"languages.md", languages_page}, {"checks.md", checks_page},
 };
 const size_t page_count = ARRAY_SIZE(pages);

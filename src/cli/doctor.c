@@ -3,6 +3,7 @@
 #include "cli/doctor.h"
 
 #include "base/cleanup.h"
+#include "cli/doctor_deep.h"
 #include "cli/say.h"
 
 #include <string.h>
@@ -49,7 +50,8 @@ static enum diagnosis judge(const struct doctor *doctor, enum layer_id layer)
 
 static bool judge_all(struct doctor *doctor)
 {
-	bool proven = doctor->error.code == BJ_OK;
+	bool proven =
+		doctor->error.code == BJ_OK && (!doctor->deep || doctor->deep->error.code == BJ_OK);
 	for (size_t i = 0; i < LAYER_COUNT; i++) {
 		doctor->layer[i] = judge(doctor, (enum layer_id)i);
 		proven &=
@@ -184,6 +186,8 @@ static int print_text(const struct doctor *doctor, bool proven)
 		if (doctor->layer[i] == DIAGNOSIS_FAILED ||
 		    doctor->layer[i] == DIAGNOSIS_ACCEPTED_MISSING)
 			print_mends(doctor, (enum layer_id)i);
+	if (doctor->deep)
+		deep_print(doctor->deep, doctor->without);
 	print_warnings();
 	(void)printf("\n%s\n", proven ? "Every layer is proven." : "Not every layer is proven.");
 	return say_flush(proven ? STATUS_OK : STATUS_NO);
@@ -239,10 +243,12 @@ static int print_json(const struct doctor *doctor, bool proven)
 	json_t *list = json_array();
 	for (size_t i = 0; i < LAYER_COUNT; i++)
 		(void)json_array_append_new(list, layer_json(doctor, (enum layer_id)i));
-	int status = say_json(json_pack(
-		"{s:s, s:b, s:o, s:o, s:o, s:o}", "schema", "belljar.doctor/1", "proven", proven,
-		"error", doctor->error.code == BJ_OK ? json_null() : error_json(&doctor->error),
-		"host", host, "warnings", warnings_json(), "layers", list));
+	int status = say_json(
+		json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "schema", "belljar.doctor/1",
+			  "proven", proven, "error",
+			  doctor->error.code == BJ_OK ? json_null() : error_json(&doctor->error),
+			  "host", host, "warnings", warnings_json(), "layers", list, "deep",
+			  doctor->deep ? deep_json(doctor->deep, doctor->without) : json_null()));
 	return status == STATUS_OK && !proven ? STATUS_NO : status;
 }
 
@@ -250,13 +256,18 @@ int doctor_verb(const struct invocation *invocation)
 {
 	struct bj_error err = {0};
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
-	if (!doctor) {
+	bool deep = option_given(invocation, OPT_DEEP);
+	if (doctor && deep)
+		doctor->deep = calloc(1, sizeof(*doctor->deep));
+	if (!doctor || (deep && !doctor->deep)) {
+		free(doctor);
 		(void)fail(&err, BJ_INTERNAL, "out of memory");
 		return say_refused(invocation, &err);
 	}
 	doctor_try(doctor);
 	bool proven = judge_all(doctor);
 	int status = invocation->json ? print_json(doctor, proven) : print_text(doctor, proven);
+	free(doctor->deep);
 	free(doctor);
 	return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `belljar doctor`, in parts: what is tried (doctor_try.c), with what of the host as bait
- * (doctor_bait.c), what the host is like (doctor_host.c), what to do (doctor_mend.c); doctor.c
- * judges and prints.
+ * `belljar doctor`, in parts: what is tried (doctor_try.c; with --deep: doctor_deep.h), with what
+ * of the host as bait (doctor_bait.c), what the host is like (doctor_host.c), what to do
+ * (doctor_mend.c); doctor.c judges and prints.
  */
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
@@ -41,18 +41,20 @@ struct doctor {
 	struct bj_error error;	    /* why no sandbox could be made at all; BJ_OK: one could */
 	bool receipt[LAYER_COUNT];  /* the receipt of the run inside has a row */
 	uint32_t without;	    /* layers left out by a policy file to get a sandbox */
+	struct deep *deep;	    /* NULL without --deep */
 };
 
 void doctor_add(struct doctor *doctor, enum layer_id layer, bool denied, bool ok, const char *text,
 		const char *got);
 
 /* Things of the host that a program inside must not reach. */
+#define BAIT_ARGS_MAX 24
 struct bait {
-	char path[32];
-	int file_fd, tcp_fd, abstract_fd, left_open_fd;
-	int shm_id;
-	char args[16][96];    /* NAME=VALUE */
-	const char *argv[18]; /* "inside", the above, NULL */
+	char path[32], socket_path[40], word[32], queue[40];
+	int file_fd, tcp_fd, abstract_fd, socket_fd, left_open_fd;
+	int shm_id, sem_id, msg_id;
+	char args[BAIT_ARGS_MAX][96];	     /* NAME=VALUE */
+	const char *argv[BAIT_ARGS_MAX + 2]; /* "inside", the above, NULL */
 };
 
 int bait_set(struct bait *bait, struct bj_error *err);
@@ -60,6 +62,26 @@ void bait_take_away(struct bait *bait);
 
 /* Fills `doctor` but for the judgement. */
 void doctor_try(struct doctor *doctor);
+
+/* doctor_probe.c */
+const char *doctor_probe(void);
+
+/* A value of the policy; the last has no name. */
+struct doctor_field {
+	const char *name, *value;
+};
+
+/* A run of the probe with these arguments; NULL: none came about. */
+struct bj_result *doctor_run(uint32_t without, const char *const args[],
+			     const struct doctor_field *fields, struct bj_error *err);
+/*
+ * The probe with these arguments, outside any sandbox; `hear` is called for each line that it says.
+ * Its input ends after the first.
+ */
+typedef void (*line_fn)(void *user, const char *line, size_t size);
+void doctor_outside(const char *const args[], line_fn hear, void *user);
+
+void for_each_line(const char *text, size_t size, line_fn hear, void *user);
 
 /* What the host is like, as pairs of texts for people. */
 struct host_line {

@@ -3,7 +3,7 @@
 #include "cli/doctor.h"
 
 #include "base/cleanup.h"
-#include "config.h"
+#include "cli/doctor_deep.h"
 #include "run/host_cgroup.h"
 
 #include <errno.h>
@@ -13,8 +13,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define PROBE BELLJAR_LIBEXECDIR "/belljar-probe"
 
 void doctor_add(struct doctor *doctor, enum layer_id layer, bool denied, bool ok, const char *text,
 		const char *got)
@@ -35,8 +33,9 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-static void add_line(struct doctor *doctor, const char *line, size_t size)
+static void add_line(void *user, const char *line, size_t size)
 {
+	struct doctor *doctor = user;
 	json_auto_t *root = json_loadb(line, size, 0, NULL);
 	const char *got = text_of(root, "errno");
 	if (json_is_true(json_object_get(root, "hidden")))
@@ -49,12 +48,12 @@ static void add_line(struct doctor *doctor, const char *line, size_t size)
 		   json_is_true(json_object_get(root, "ok")), text_of(root, "check"), got);
 }
 
-static void add_lines(struct doctor *doctor, const char *text, size_t size)
+void for_each_line(const char *text, size_t size, line_fn hear, void *user)
 {
 	while (size > 0) {
 		const char *end = memchr(text, '\n', size);
 		size_t len = end ? (size_t)(end - text) : size;
-		add_line(doctor, text, len);
+		hear(user, text, len);
 		size -= len + (end != NULL);
 		text += len + (end != NULL);
 	}
@@ -81,9 +80,17 @@ static int accepting(uint32_t without, char path[32], struct bj_error *err)
 	return TAKE_FD(fd);
 }
 
-/* The probe with these arguments and one value of the policy changed (NULL: none). */
-static struct bj_result *run_probe(uint32_t without, const char *const args[], const char *field,
-				   const char *value, struct bj_error *err)
+static int set_fields(struct bj_request *req, const struct doctor_field *fields,
+		      struct bj_error *err)
+{
+	for (; fields->name; fields++)
+		if (bj_request_set(req, fields->name, fields->value, err) < 0)
+			return -1;
+	return 0;
+}
+
+struct bj_result *doctor_run(uint32_t without, const char *const args[],
+			     const struct doctor_field *fields, struct bj_error *err)
 {
 	char policy[32];
 	struct bj_result *res = NULL;
@@ -94,9 +101,9 @@ static struct bj_result *run_probe(uint32_t without, const char *const args[], c
 		return NULL;
 	}
 	if ((policy_fd < 0 || bj_request_policy_file(req, policy, err) == 0) &&
-	    (!field || bj_request_set(req, field, value, err) == 0) &&
+	    set_fields(req, fields, err) == 0 &&
 	    bj_request_env(req, "BELLJAR_DOCTOR_GIVEN=1", err) == 0 &&
-	    bj_request_source(req, PROBE, "program", args, err) == 0)
+	    bj_request_source(req, doctor_probe(), "program", args, err) == 0)
 		(void)bj_run(req, -1, &res, err);
 	bj_request_free(req);
 	return res;
@@ -127,15 +134,16 @@ static void read_receipt(struct doctor *doctor, const struct bj_result *res)
  */
 static bool try_walls(struct doctor *doctor, const struct bait *bait)
 {
+	static const struct doctor_field as_it_is[] = {{0}};
 	for (;;) {
 		struct bj_error err = {0};
-		struct bj_result *res = run_probe(doctor->without, bait->argv, NULL, NULL, &err);
+		struct bj_result *res = doctor_run(doctor->without, bait->argv, as_it_is, &err);
 		bool ran =
 			res && bj_result_outcome(res) == BJ_EXITED && bj_result_exit_code(res) == 0;
 		if (ran) {
 			struct bj_output output = bj_result_output(res, BJ_STDOUT);
 			read_receipt(doctor, res);
-			add_lines(doctor, (const char *)output.data, output.size);
+			for_each_line((const char *)output.data, output.size, add_line, doctor);
 			doctor_add(doctor, LAYER_OUTPUT, false, output.omitted_bytes == 0,
 				   "write within the limit", "");
 			doctor_add(doctor, LAYER_DEADLINE, false, true, "end in its own time", "");
@@ -178,9 +186,9 @@ static void try_limits(struct doctor *doctor)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
 		const char *const args[] = {runs[i].arg, NULL};
+		const struct doctor_field fields[] = {{runs[i].field, runs[i].value}, {0}};
 		struct bj_error err = {0};
-		struct bj_result *res =
-			run_probe(doctor->without, args, runs[i].field, runs[i].value, &err);
+		struct bj_result *res = doctor_run(doctor->without, args, fields, &err);
 		enum bj_outcome outcome = res ? bj_result_outcome(res) : BJ_SANDBOX_ERROR;
 		doctor_add(doctor, runs[i].layer, true, outcome == runs[i].outcome, runs[i].text,
 			   bj_outcome_name(outcome));
@@ -193,7 +201,8 @@ static void try_tasks(struct doctor *doctor)
 {
 	const char *const args[] = {"tasks", NULL};
 	struct bj_error err = {0};
-	struct bj_result *res = run_probe(doctor->without, args, "pids", "16", &err);
+	static const struct doctor_field fields[] = {{"pids", "16"}, {0}};
+	struct bj_result *res = doctor_run(doctor->without, args, fields, &err);
 	struct bj_output output = {0};
 	if (res)
 		output = bj_result_output(res, BJ_STDOUT);
@@ -226,45 +235,86 @@ static void find_cgroup(struct doctor *doctor)
 			       found->why);
 }
 
-static void try_outside(struct doctor *doctor)
+/* The probe with its input from and its output to these; -1: it could not be started. */
+static pid_t start_outside(const char *const args[], int input, int output)
 {
-	int pipe_fds[2];
+	const char *argv[BAIT_ARGS_MAX + 6] = {doctor_probe()};
 	pid_t pid;
-	const char *argv[] = {PROBE, "host", NULL};
 	posix_spawn_file_actions_t actions;
-	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return;
-	auto_close int from = pipe_fds[0];
-	auto_close int to = pipe_fds[1];
+	for (size_t i = 0; args[i] && i + 2 < ARRAY_SIZE(argv); i++)
+		argv[i + 1] = args[i];
 	if (posix_spawn_file_actions_init(&actions) != 0)
-		return;
-	int got = posix_spawn_file_actions_adddup2(&actions, to, 1);
+		return -1;
+	int got = posix_spawn_file_actions_adddup2(&actions, input, 0);
 	if (got == 0)
-		got = posix_spawn(&pid, PROBE, &actions, NULL, (char *const *)(uintptr_t)argv,
+		got = posix_spawn_file_actions_adddup2(&actions, output, 1);
+	if (got == 0)
+		got = posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv,
 				  environ);
 	(void)posix_spawn_file_actions_destroy(&actions);
-	if (got != 0)
+	return got == 0 ? pid : -1;
+}
+
+void doctor_outside(const char *const args[], line_fn hear, void *user)
+{
+	int input[2], output[2];
+	if (pipe2(input, O_CLOEXEC) < 0)
 		return;
+	auto_close int ours = input[1];
+	auto_close int theirs = input[0];
+	if (pipe2(output, O_CLOEXEC) < 0)
+		return;
+	auto_close int from = output[0];
+	auto_close int to = output[1];
+	pid_t pid = start_outside(args, theirs, to);
 	(void)close(TAKE_FD(to));
+	if (pid < 0)
+		return;
 	auto_fclose FILE *file = fdopen(from, "re");
 	if (file) {
 		(void)TAKE_FD(from);
 		char line[512];
-		while (fgets(line, sizeof(line), file))
-			add_line(doctor, line, strlen(line));
+		while (fgets(line, sizeof(line), file)) {
+			hear(user, line, strlen(line));
+			if (ours >= 0)
+				(void)close(TAKE_FD(ours));
+		}
 	}
+	if (ours >= 0)
+		(void)close(TAKE_FD(ours));
 	(void)waitpid(pid, NULL, 0);
+}
+
+static void try_outside(struct doctor *doctor)
+{
+	static const char *const args[] = {"host", NULL};
+	doctor_outside(args, add_line, doctor);
+}
+
+/* What failed counts against its layer. */
+static void try_deep(struct doctor *doctor, const struct bait *bait)
+{
+	deep_try(doctor->deep, bait, doctor->without);
+	for (size_t i = 0; i < DEEP_COUNT; i++) {
+		enum deep_id id = (enum deep_id)i;
+		if (deep_judge(doctor->deep, id, doctor->without) == DEEP_FAILED)
+			doctor_add(doctor, deep_layer(id, doctor->without), true, false,
+				   deep_rows[i].text, doctor->deep->got[i]);
+	}
 }
 
 void doctor_try(struct doctor *doctor)
 {
 	struct bait bait;
-	if (bait_set(&bait, &doctor->error) == 0 && try_walls(doctor, &bait)) {
+	bool laid = bait_set(&bait, &doctor->error) == 0;
+	if (laid && try_walls(doctor, &bait)) {
 		try_limits(doctor);
 		try_tasks(doctor);
 	} else {
 		find_cgroup(doctor);
 		try_outside(doctor);
 	}
+	if (laid && doctor->deep)
+		try_deep(doctor, &bait);
 	bait_take_away(&bait);
 }

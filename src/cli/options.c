@@ -53,6 +53,9 @@ static const struct option_row own[OPT_FIELD] = {
 	[OPT_QUIET] = {"quiet", 'q', NULL, false, BIT(RUN), "say nothing about how the run ended"},
 	[OPT_RECEIPT] = {"receipt", 0, NULL, false, BIT(RUN),
 			 "print the receipt, a line for each layer, on standard error"},
+	[OPT_DEEP] =
+		{"deep", 0, NULL, false, BIT(DOCTOR),
+		 "try more than a hundred things besides; takes some seconds and does no harm"},
 };
 
 #define FIELD_NAME_SIZE 24

@@ -112,6 +112,7 @@ static int set_option(struct bj_request *req, const struct given *given, int *re
 	case OPT_SCHEMA:
 	case OPT_QUIET:
 	case OPT_RECEIPT:
+	case OPT_DEEP:
 	case OPT_FIELD:
 	case OPTION_COUNT:
 	default:

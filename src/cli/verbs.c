@@ -36,7 +36,9 @@ const struct verb verbs[] = {
 				"be denied, "
 				"and something like it that must work. Exit status 0: every layer "
 				"is proven; "
-				"1: not every one, and what to do about it is printed.",
+				"1: not every one, and what to do about it is printed. With --deep "
+				"more than a hundred such pairs are tried, some seconds long; they "
+				"are bounded, stay inside runs and change nothing of the host.",
 			.page = "belljar-doctor",
 			.starts_runs = true,
 			.run = doctor_verb,

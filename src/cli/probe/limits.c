@@ -146,12 +146,12 @@ static long add_16(void)
 	return add_rulesets(16);
 }
 
-static long sixteenth_ruleset(void)
+long sixteenth_ruleset(void)
 {
 	return in_child(add_16);
 }
 
-static long fifteen_rulesets(void)
+long fifteen_rulesets(void)
 {
 	return in_child(add_15);
 }

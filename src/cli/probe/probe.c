@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The main program: runs the checks, or one action that a limit must end. */
-#include "probe.h"
+#include "deep.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,16 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define PATIENCE     10	 /* seconds */
+#define FLOOD_BLOCKS 512 /* 32 MiB */
 
 const char *facts[FACT_COUNT];
 
 static const char *const fact_names[] = {
-	[FACT_PID] = "pid",	      [FACT_PATH] = "path",	  [FACT_PORT] = "port",
-	[FACT_ABSTRACT] = "abstract", [FACT_SHM_KEY] = "shm_key", [FACT_FD] = "fd",
-	[FACT_NS_PID] = "ns_pid",     [FACT_NS_IPC] = "ns_ipc",	  [FACT_NS_UTS] = "ns_uts",
-	[FACT_NS_NET] = "ns_net",
+	[FACT_PID] = "pid",	      [FACT_PATH] = "path",	      [FACT_PORT] = "port",
+	[FACT_ABSTRACT] = "abstract", [FACT_SHM_KEY] = "shm_key",     [FACT_FD] = "fd",
+	[FACT_NS_PID] = "ns_pid",     [FACT_NS_IPC] = "ns_ipc",	      [FACT_NS_UTS] = "ns_uts",
+	[FACT_NS_NET] = "ns_net",     [FACT_NS_CGROUP] = "ns_cgroup", [FACT_SEM_KEY] = "sem_key",
+	[FACT_MSG_KEY] = "msg_key",   [FACT_QUEUE] = "queue",	      [FACT_NAME] = "name",
+	[FACT_HOME] = "home",	      [FACT_CGROUP] = "cgroup",	      [FACT_OUTSIDE] = "outside",
 };
 _Static_assert(sizeof(fact_names) / sizeof(fact_names[0]) == FACT_COUNT, "a name for every fact");
 
@@ -90,9 +97,13 @@ long in_child(long (*act)(void))
 /* ---- Actions that a limit must end ------------------------------------------------------------
  */
 
+/*
+ * Four times what the run may have, held for longer than `monitor` needs to see it. Each of these
+ * ends by itself, should no limit do it.
+ */
 static int take_memory(void)
 {
-	for (size_t mib = 0; mib < 1024; mib += 4) {
+	for (size_t mib = 0; mib < 128; mib += 4) {
 		char *block = malloc(4 << 20);
 		if (!block)
 			return 3;
@@ -100,19 +111,20 @@ static int take_memory(void)
 		for (size_t i = 0; i < (4 << 20); i += 4096)
 			((volatile char *)block)[i] = 1;
 	}
+	(void)sleep(PATIENCE);
 	return 0;
 }
 
 static int sleep_on(void)
 {
-	while (pause() < 0)
-		;
+	(void)sleep(PATIENCE);
 	return 3;
 }
 
 static int spin(void)
 {
-	for (volatile unsigned long i = 1; i; i++)
+	struct timespec used;
+	while (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0 && used.tv_sec < PATIENCE)
 		;
 	return 3;
 }
@@ -121,9 +133,10 @@ static int flood(void)
 {
 	static char block[65536];
 	memset(block, 'x', sizeof(block));
-	for (;;)
+	for (size_t i = 0; i < FLOOD_BLOCKS; i++)
 		if (write(1, block, sizeof(block)) < 0)
 			return 3;
+	return 3;
 }
 
 /* Starts processes until it is refused, and says with what. */
@@ -146,7 +159,7 @@ static int take_tasks(void)
 
 /* ---- Which ---------------------------------------------------------------------------------- */
 
-static int inside(int argc, char **argv)
+static void read_facts(int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {
 		char *equal = strchr(argv[i], '=');
@@ -155,9 +168,19 @@ static int inside(int argc, char **argv)
 			    strncmp(fact_names[j], argv[i], (size_t)(equal - argv[i])) == 0)
 				facts[j] = equal + 1;
 	}
+}
+
+static int inside(void)
+{
 	run_checks(checks_walls, checks_walls_count);
 	run_checks(checks_limits, checks_limits_count);
 	return fflush(stdout) == 0 ? 0 : 3;
+}
+
+/* Whether no_new_privs outlived an exec. */
+static int tell_nnp(void)
+{
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? NNP_SET : NNP_NOT_SET;
 }
 
 static int host(void)
@@ -172,11 +195,17 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*act)(void);
 	} actions[] = {
-		{"memory", take_memory}, {"tasks", take_tasks}, {"sleep", sleep_on},
-		{"spin", spin},		 {"flood", flood},	{"host", host},
+		{"memory", take_memory}, {"tasks", take_tasks}, {"sleep", sleep_on}, {"spin", spin},
+		{"flood", flood},	 {"host", host},	{"nnp", tell_nnp},
 	};
+	if (argc >= 2)
+		read_facts(argc - 2, argv + 2);
 	if (argc >= 2 && strcmp(argv[1], "inside") == 0)
-		return inside(argc - 2, argv + 2);
+		return inside();
+	if (argc >= 3 && strcmp(argv[1], "deep") == 0)
+		return probe_deep(argv[2]);
+	if (argc >= 4 && strcmp(argv[1], "end") == 0)
+		return probe_end(argv[2], strcmp(argv[3], "much") == 0);
 	for (size_t i = 0; argc == 2 && i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (strcmp(argv[1], actions[i].name) == 0)
 			return actions[i].act();

@@ -25,6 +25,14 @@ enum fact {
 	FACT_NS_IPC,
 	FACT_NS_UTS,
 	FACT_NS_NET,
+	FACT_NS_CGROUP,
+	FACT_SEM_KEY, /* System V semaphores and a message queue of the host */
+	FACT_MSG_KEY,
+	FACT_QUEUE,   /* a POSIX queue of the host */
+	FACT_NAME,    /* the host's name */
+	FACT_HOME,    /* the caller's home directory */
+	FACT_CGROUP,  /* a cgroup holds the run */
+	FACT_OUTSIDE, /* this is no sandbox */
 	FACT_COUNT,
 };
 
@@ -50,11 +58,28 @@ extern const size_t checks_walls_count;
 extern const struct check checks_limits[];
 extern const size_t checks_limits_count;
 
+/* Opens and closes. */
+long open_close(const char *path, int flags);
+/* A stream socket, connected and closed. */
+struct sockaddr;
+long connect_to(const struct sockaddr *address, unsigned size);
+/* Whether this namespace is the host's: then what is to be hidden is not. */
+long other_namespace(const char *name, enum fact host);
+long sixteenth_ruleset(void);
+long fifteen_rulesets(void);
+
 /* In a child process of its own: what it does to that process is gone afterwards. */
 long in_child(long (*act)(void));
 
 /* host.c: what this kernel and this place give, outside any sandbox. */
 void probe_host(void);
+
+/* deep.c: what is tried in the run of this name. Returns an exit status. */
+int probe_deep(const char *run);
+
+/* Exit statuses of `belljar-probe nnp`. */
+#define NNP_SET	    40
+#define NNP_NOT_SET 41
 
 void print_check(const char *layer, const char *text, enum expect expect, int ok, int os, long got);
 

@@ -24,7 +24,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static long open_close(const char *path, int flags)
+long open_close(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -32,8 +32,7 @@ static long open_close(const char *path, int flags)
 	return close(fd);
 }
 
-/* Whether this namespace is the host's: then what is to be hidden is not. */
-static long other_namespace(const char *name, enum fact host)
+long other_namespace(const char *name, enum fact host)
 {
 	char path[32], here[64];
 	if (!facts[host])
@@ -121,7 +120,7 @@ static long write_workspace(void)
 /* ---- net ---------------------------------------------------------------------------------------
  */
 
-static long connect_to(const struct sockaddr *address, socklen_t size)
+long connect_to(const struct sockaddr *address, socklen_t size)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
