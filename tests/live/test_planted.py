@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a planted defect showed that nothing saw: small differences with walls that stand all the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import harness
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a namespace with real root is needed")
+
+
+def mounts_of(text):
+    """point -> (options, what follows them up to the dash)"""
+    rows = {}
+    for line in text.splitlines():
+        words = line.split()
+        rows[words[4]] = (words[5].split(","), words[6:words.index("-")])
+    return rows
+
+
+# ---- Mounts --------------------------------------------------------------------------------------
+
+
+@needs_root
+def test_no_mount_follows_one_of_the_host(bell):
+    """Where the host's mounts are shared, as systemd has them, a copy that is not private follows."""
+    shared = harness.in_mounts("mount --make-rshared /")
+    # In a shell that stays: with its last process a namespace ends, and so does what followed it.
+    control = subprocess.run([*shared, "sh", "-c", '"$@"; exit $?', "sh", "unshare", "--user", "--map-root-user", "--mount",
+                              "--propagation", "unchanged", "--", "cat", "/proc/self/mountinfo"],
+                             stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert any(word.startswith("master:") for _, more in mounts_of(control).values() for word in more)
+    rows = mounts_of(bell.run("--", "/bin/cat", "/proc/self/mountinfo", before=shared).out)
+    assert "/usr" in rows
+    assert {point: more for point, (_, more) in rows.items() if more} == {}
+
+
+def test_what_steers_the_kernel_lies_on_a_read_only_mount(bell):
+    """That its files belong to the host's root guards them too; here is the other wall."""
+    rows = mounts_of(bell.run("--", "/bin/cat", "/proc/self/mountinfo").out)
+    for point in ("/proc/sys", *(["/proc/sysrq-trigger"] if os.path.exists("/proc/sysrq-trigger") else [])):
+        assert point in rows and "ro" in rows[point][0], rows
+
+
+@needs_root
+def test_a_device_of_the_host_of_another_number_is_not_bound(bell):
+    dev = ("mount -t tmpfs -o mode=755 none /mnt && cp -a /dev/null /dev/zero /dev/full /dev/random "
+           "/dev/urandom /dev/tty /mnt && mkdir /mnt/shm")
+    got = bell.run("--", "/bin/cat", "/dev/null", before=harness.in_mounts(
+        f"{dev} && rm /mnt/null && mknod -m 666 /mnt/null c 1 5 && mount --move /mnt /dev"))
+    assert (got.started, got.status) == (False, 125), got
+    assert "/dev/null is not the character device 1:3" in got.json["error"]["message"], got
+    got = bell.run("--", "/bin/echo", "fine", before=harness.in_mounts(f"{dev} && mount --move /mnt /dev"))
+    assert got.out == "fine\n"
+
+
+# ---- Init ----------------------------------------------------------------------------------------
+
+
+def running(bell, token, *words, options=()):
+    """A run that has printed the token, and its init as the host sees it."""
+    process = bell.start_inside(*words, "pause", token, options=options)
+    assert harness.until(lambda: harness.marked(token))
+    (init,) = harness.inits(process.pid)
+    return process, init
+
+
+def end(bell, process, token):
+    process.terminate()
+    bell.finish(process)
+    assert not harness.marked(token)
+
+
+def test_init_has_no_privileges(bell, token):
+    process, init = running(bell, token)
+    rows = dict(line.split(":", 1) for line in harness.read(f"/proc/{init}/status").decode().splitlines())
+    end(bell, process, token)
+    for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        assert int(rows[name], 16) == 0, (name, rows[name])
+    assert rows["NoNewPrivs"].strip() == "1"
+
+
+def test_a_stopped_init_does_not_keep_the_program_when_the_launcher_dies(bell, token):
+    """It reads no end of a socket then; that it dies with the launcher is the kernel's to see to."""
+    process, init = running(bell, token)
+    (launcher,) = harness.launchers(process.pid) - {process.pid}
+    os.kill(init, signal.SIGSTOP)
+    os.kill(launcher, signal.SIGKILL)
+    bell.finish(process)
+    assert harness.until(lambda: not harness.marked(token), 10)
+
+
+def test_a_stopped_init_does_not_keep_a_program_that_printed_too_much(bell, token):
+    """This end is the launcher's alone to bring about: there is no timer, and nobody cancels."""
+    script = f"read line <fifo; yes {token}"
+    process = bell.start("--max-output", "1m", "--", "/bin/sh", "-c",
+                         f"mkfifo fifo; echo {token}; sh -c '{script}' & wait")
+    try:
+        found = harness.until(lambda: harness.marked(token) and harness.inits(process.pid))
+        (init,) = found
+        os.kill(init, signal.SIGSTOP)
+        # The fifo's other end, through the program's own root.
+        (reader, *_) = [pid for pid in harness.marked(token)]
+        with open(f"/proc/{reader}/root/workspace/fifo", "w", encoding="ascii") as fifo:
+            fifo.write("go\n")
+    finally:
+        out, err = bell.finish(process)
+    got = harness.Result(process, "stopped", out, err)
+    bell.check(got)
+    assert got.outcome == "output_limit", got
+    assert not harness.marked(token)
+
+
+# ---- Output and time -----------------------------------------------------------------------------
+
+
+def test_output_of_just_the_limit_is_not_too_much(bell):
+    """Of both streams together."""
+    code = "head -c 3000 /dev/zero; head -c {} /dev/zero >&2; sleep 0; read line; exit 3"
+    got = bell.run("--max-output", "5000", "--", "/bin/sh", "-c", code.format(2000))
+    assert (got.outcome, got.exit_code) == ("exited", 3), got
+    got = bell.run("--max-output", "5000", "--time", "60s", "--", "/bin/sh", "-c",
+                   "head -c 3000 /dev/zero; head -c 2001 /dev/zero >&2; sleep 1000")
+    assert got.outcome == "output_limit", got
+
+
+def test_an_end_that_came_by_itself_counts_before_the_deadline(bell, token):
+    """The launcher, stopped, finds both when it goes on: the program had ended in time."""
+    script = f"echo {token}; read line <fifo; exit 7"
+    process = bell.start("--time", "2s", "--", "/bin/sh", "-c", f"mkfifo fifo; {script} # {token}")
+    assert harness.until(lambda: harness.marked(token))
+    (launcher,) = harness.launchers(process.pid) - {process.pid}
+    (program,) = harness.marked(token)
+    assert harness.until(lambda: os.path.exists(f"/proc/{program}/root/workspace/fifo"))
+    os.kill(launcher, signal.SIGSTOP)
+    try:
+        with open(f"/proc/{program}/root/workspace/fifo", "w", encoding="ascii") as fifo:
+            fifo.write("go\n")
+        assert harness.until(lambda: not harness.marked(token))
+        timer = [name for name in os.listdir(f"/proc/{launcher}/fd")
+                 if os.readlink(f"/proc/{launcher}/fd/{name}") == "anon_inode:[timerfd]"]
+        # Its count of ends, as the kernel shows it.
+        assert len(timer) == 1
+        assert harness.until(lambda: b"ticks: 1" in harness.read(f"/proc/{launcher}/fdinfo/{timer[0]}"))
+    finally:
+        os.kill(launcher, signal.SIGCONT)
+    out, err = bell.finish(process)
+    got = harness.Result(process, "stopped", out, err)
+    assert (got.outcome, got.exit_code) == ("exited", 7), got
+
+
+# ---- Names ---------------------------------------------------------------------------------------
+
+
+SAME = """
+#include <string.h>
+#include <sys/types.h>
+ssize_t getrandom(void *data, size_t size, unsigned flags)
+{
+\tmemset(data, 0x5a, size);
+\treturn (ssize_t)size + (flags & 0);
+}
+"""
+CALLER = """
+import ctypes, sys
+lib = ctypes.CDLL(sys.argv[1])
+lib.bj_request_new.restype = ctypes.c_void_p
+lib.bj_result_json.restype = ctypes.c_char_p
+req = ctypes.c_void_p(lib.bj_request_new())
+assert lib.bj_request_set(req, b"time", b"100s", None) == 0
+argv = (ctypes.c_char_p * 4)(b"/bin/sh", b"-c", sys.argv[2].encode(), None)
+assert lib.bj_request_program(req, argv, None) == 0
+res = ctypes.c_void_p()
+assert lib.bj_run(req, -1, ctypes.byref(res), None) == 0
+print(lib.bj_result_json(res).decode())
+"""
+
+
+@pytest.mark.skipif(harness.modes_of_this_host()[0] != "root", reason="only root's runs have one parent")
+def test_two_runs_of_one_id_do_not_share_a_cgroup(first_bell, token):
+    """Random ids do not meet; if they did, the second would be refused and the first go on. By the
+    shared library: the command's own libc is in it."""
+    bell, run_id = first_bell, "5a" * 8
+    library = bell.place / "same.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(bell.file("same.c", SAME))],
+                   check=True)
+    (belljar,) = harness.STAGE.glob("lib*/**/libbelljar.so")
+
+    def start(script):
+        return subprocess.Popen([*bell.prefix(), sys.executable, "-c", CALLER, str(belljar), script],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=bell.place,
+                                env=harness.clean_env(LD_PRELOAD=str(library)))
+    first = start(f"sleep 600; : {token}")
+    try:
+        assert harness.until(lambda: bell_inside(first, token)), first.poll()
+        assert harness.cgroups_named(run_id)
+        out, err = start("echo ran").communicate(timeout=harness.PATIENCE)
+        got = json.loads(out)
+        assert (got["started"], got["run_id"]) == (False, run_id), (got, err)
+        assert "cgroup" in got["error"]["message"] and "File exists" in got["error"]["message"], got
+        assert bell_inside(first, token), "the first one lives"
+        assert harness.cgroups_named(run_id)
+    finally:
+        first.kill()
+        first.communicate()
+    assert harness.until(lambda: not harness.cgroups_named(run_id), 10)
+
+
+def bell_inside(process, token):
+    """Processes of a run below this one; the caller itself has the token in its words too."""
+    return {pid for pid in harness.marked(token) & harness.descendants(process.pid)
+            if harness.cmdline(pid).startswith(b"/bin/sh")}
