@@ -276,9 +276,11 @@ class Bell:
             assert missing == ([] if self.cgroup else ["cgroup"]), result
 
     def inside(self, *words, options=(), **more):
-        """Runs verbs of the program `inside`."""
-        return self.run("--in", f"{self.inside_binary}:inside", *options, "--",
-                        "/workspace/inside", *words, **more)
+        """Runs verbs of the program `inside`. Where nothing ran, nothing was refused."""
+        result = self.run("--in", f"{self.inside_binary}:inside", *options, "--",
+                          "/workspace/inside", *words, **more)
+        assert result.started, result
+        return result
 
     def start_inside(self, *words, options=(), **more):
         return self.start("--in", f"{self.inside_binary}:inside", *options, "--",

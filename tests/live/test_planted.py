@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -83,6 +84,61 @@ def test_init_has_no_privileges(bell, token):
     for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
         assert int(rows[name], 16) == 0, (name, rows[name])
     assert rows["NoNewPrivs"].strip() == "1"
+
+
+def test_init_holds_what_it_needs_and_no_more(bell, token):
+    """A signalfd and its socket: not the launcher's files, nor the caller's."""
+    process, init = running(bell, token)
+    links = sorted(os.readlink(f"/proc/{init}/fd/{name}") for name in os.listdir(f"/proc/{init}/fd"))
+    end(bell, process, token)
+    assert len(links) == 2, links
+    assert links[0] == "anon_inode:[signalfd]" and links[1].startswith("socket:"), links
+
+
+def test_the_program_goes_first_where_the_hosts_memory_runs_out(bell, token):
+    process, _ = running(bell, token)
+    (program,) = harness.marked(token)
+    adjust = harness.read(f"/proc/{program}/oom_score_adj")
+    end(bell, process, token)
+    assert int(adjust) >= 500
+
+
+def test_soft_limits_of_the_caller_are_not_set_ups(bell):
+    """Its hard ones stand; a soft one it may have lowered for itself."""
+    def odd():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 4096))
+    source = bell.dir("many")
+    for number in range(3):
+        (source / str(number)).write_text("x")
+    got = bell.run("--in", f"{source}:many", "--", "/bin/sh", "-c", "ulimit -S -n; ls many | wc -l",
+                   preexec_fn=odd)
+    assert got.out.split() == ["1024", "3"], got
+
+
+def test_the_limits_are_in_the_files_of_the_runs_cgroup(first_bell, token):
+    """What the kernel is told, swap too, which a host without swap never shows."""
+    bell = first_bell
+    process, _ = running(bell, token, options=["--memory", "64m", "--pids", "20", "--cpus", "0.5"])
+    (program,) = harness.marked(token)
+    paths = {controller: path for _, controllers, path in
+             (line.split(":", 2) for line in harness.read(f"/proc/{program}/cgroup").decode().splitlines())
+             for controller in controllers.split(",")}
+    found = {}
+    for controller, names in {"memory": ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
+                              "pids": ("pids.max",), "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"),
+                              "": ("memory.max", "memory.swap.max", "cpu.max", "pids.max")}.items():
+        for path in harness.cgroups_named(paths[controller].rpartition("belljar-")[2]) \
+                if "belljar-" in paths.get(controller, "") else []:
+            found |= {name: harness.read(f"{path}/{name}").decode().strip() for name in names
+                      if os.path.exists(f"{path}/{name}")}
+    end(bell, process, token)
+    wanted = {"memory.limit_in_bytes": str(64 << 20), "memory.memsw.limit_in_bytes": str(64 << 20),
+              "memory.max": str(64 << 20), "memory.swap.max": "0", "pids.max": "21",
+              "cpu.cfs_quota_us": "50000", "cpu.cfs_period_us": "100000", "cpu.max": "50000 100000"}
+    assert bool(found) == bell.cgroup
+    assert found == {name: wanted[name] for name in found}
+    if bell.cgroup:
+        assert {"pids.max"} < set(found) and {"memory.limit_in_bytes", "memory.max"} & set(found), found
 
 
 def test_a_stopped_init_does_not_keep_the_program_when_the_launcher_dies(bell, token):

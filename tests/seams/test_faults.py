@@ -175,3 +175,22 @@ def test_the_list_is_whole():
         "user", "init", "mount", "net", "ipc", "uts", "cgroupns", "terminal", "rlimit", "caps",
         "nnp", "landlock", "seccomp", "fds"}
     assert len(STEPS) > 120
+
+
+# ---- What is planted in the launcher, with every layer put up ------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_that_was_open_reaches_the_program(shelf, mode):
+    """A descriptor of the launcher that no exec closes, far above the others, is closed before it."""
+    program = ["--", "/bin/sh", "-c", "ls /proc/self/fd | tr '\\n' ' '"]
+    result = seams.run(shelf, mode, ["plant-fd"], *program)
+    # The fourth is of ls, for the directory.
+    assert (result.outcome, result.exit_code, result.out) == ("exited", 0, "0 1 2 3 "), result
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_environment_of_the_launcher_reaches_nobody(shelf, mode):
+    result = seams.run(shelf, mode, ["plant-env"], "--", "/usr/bin/env")
+    assert result.outcome == "exited" and "planted" not in result.out, result
+    assert "PATH=" in result.out
