@@ -53,6 +53,7 @@ struct bait {
 	char path[32], socket_path[40], word[32], queue[40];
 	int file_fd, tcp_fd, abstract_fd, socket_fd, left_open_fd;
 	int shm_id, sem_id, msg_id;
+	int left_key;			     /* of the segment that a run leaves */
 	char args[BAIT_ARGS_MAX][96];	     /* NAME=VALUE */
 	const char *argv[BAIT_ARGS_MAX + 2]; /* "inside", the above, NULL */
 };

@@ -102,8 +102,11 @@ static void set_ipc(struct bait *bait, unsigned random)
 	key_t key = (key_t)((random & 0x3fffffff) | 1);
 	struct mq_attr attr = {.mq_maxmsg = 1, .mq_msgsize = 1};
 	bait->shm_id = shmget(key, 4096, IPC_CREAT | IPC_EXCL | 0666);
-	if (bait->shm_id >= 0)
+	bait->left_key = key ^ 0x40000000;
+	if (bait->shm_id >= 0) {
 		TELL(bait, "shm_key=%ld", (long)key);
+		TELL(bait, "left_key=%ld", (long)bait->left_key);
+	}
 	bait->sem_id = semget(key, 1, IPC_CREAT | IPC_EXCL | 0666);
 	if (bait->sem_id >= 0)
 		TELL(bait, "sem_key=%ld", (long)key);
@@ -174,8 +177,26 @@ int bait_set(struct bait *bait, struct bj_error *err)
 	return 0;
 }
 
+/*
+ * What runs leave is of their own mounts and namespaces, and gone with them; should a wall be
+ * missing it is here, and must not stay.
+ */
+static void remove_what_runs_left(const struct bait *bait)
+{
+	static const char *const directories[] = {"/tmp", "/dev/shm", "/workspace"};
+	for (size_t i = 0; bait->word[0] && i < ARRAY_SIZE(directories); i++) {
+		char path[64];
+		(void)snprintf(path, sizeof(path), "%s/%s", directories[i], bait->word);
+		(void)unlink(path);
+	}
+	int id = bait->left_key ? shmget(bait->left_key, 0, 0) : -1;
+	if (id >= 0)
+		(void)shmctl(id, IPC_RMID, NULL);
+}
+
 void bait_take_away(struct bait *bait)
 {
+	remove_what_runs_left(bait);
 	int fds[] = {bait->file_fd, bait->tcp_fd, bait->abstract_fd, bait->socket_fd,
 		     bait->left_open_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)

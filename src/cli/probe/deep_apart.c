@@ -321,24 +321,18 @@ long own_segments(void)
 	return count > 0 ? 0 : fail_with(ENOENT);
 }
 
-/* Beside the host's, so that this is not it. */
-static long left_key(void)
-{
-	return facts[FACT_SHM_KEY] ? key_of(FACT_SHM_KEY) ^ 0x40000000 : 0;
-}
-
 long left_segment(void)
 {
-	return left_key() ? shmget((key_t)left_key(), 0, 0) : UNTRIED;
+	return facts[FACT_LEFT_KEY] ? shmget(key_of(FACT_LEFT_KEY), 0, 0) : UNTRIED;
 }
 
 long leave_segment(void)
 {
-	if (!left_key())
+	if (!facts[FACT_LEFT_KEY])
 		return UNTRIED;
-	if (shmget((key_t)left_key(), 4096, IPC_CREAT | IPC_EXCL | 0666) < 0)
+	if (shmget(key_of(FACT_LEFT_KEY), 4096, IPC_CREAT | IPC_EXCL | 0666) < 0)
 		return -1;
-	return shmget((key_t)left_key(), 0, 0);
+	return shmget(key_of(FACT_LEFT_KEY), 0, 0);
 }
 
 /* ---- uts, cgroupns -----------------------------------------------------------------------------

@@ -23,8 +23,9 @@ static const char *const fact_names[] = {
 	[FACT_ABSTRACT] = "abstract", [FACT_SHM_KEY] = "shm_key",     [FACT_FD] = "fd",
 	[FACT_NS_PID] = "ns_pid",     [FACT_NS_IPC] = "ns_ipc",	      [FACT_NS_UTS] = "ns_uts",
 	[FACT_NS_NET] = "ns_net",     [FACT_NS_CGROUP] = "ns_cgroup", [FACT_SEM_KEY] = "sem_key",
-	[FACT_MSG_KEY] = "msg_key",   [FACT_QUEUE] = "queue",	      [FACT_NAME] = "name",
-	[FACT_HOME] = "home",	      [FACT_CGROUP] = "cgroup",	      [FACT_OUTSIDE] = "outside",
+	[FACT_MSG_KEY] = "msg_key",   [FACT_QUEUE] = "queue",	      [FACT_LEFT_KEY] = "left_key",
+	[FACT_NAME] = "name",	      [FACT_HOME] = "home",	      [FACT_CGROUP] = "cgroup",
+	[FACT_OUTSIDE] = "outside",
 };
 _Static_assert(sizeof(fact_names) / sizeof(fact_names[0]) == FACT_COUNT, "a name for every fact");
 

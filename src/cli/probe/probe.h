@@ -28,11 +28,12 @@ enum fact {
 	FACT_NS_CGROUP,
 	FACT_SEM_KEY, /* System V semaphores and a message queue of the host */
 	FACT_MSG_KEY,
-	FACT_QUEUE,   /* a POSIX queue of the host */
-	FACT_NAME,    /* the host's name */
-	FACT_HOME,    /* the caller's home directory */
-	FACT_CGROUP,  /* a cgroup holds the run */
-	FACT_OUTSIDE, /* this is no sandbox */
+	FACT_LEFT_KEY, /* of a segment that a run leaves */
+	FACT_QUEUE,    /* a POSIX queue of the host */
+	FACT_NAME,     /* the host's name */
+	FACT_HOME,     /* the caller's home directory */
+	FACT_CGROUP,   /* a cgroup holds the run */
+	FACT_OUTSIDE,  /* this is no sandbox */
 	FACT_COUNT,
 };
 
