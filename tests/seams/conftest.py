@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "live"))
+TREE = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(TREE / "tests" / "live"), str(TREE / "lab")]
 import harness  # noqa: E402
 
 import seams  # noqa: E402

@@ -9,14 +9,14 @@ from pathlib import Path
 import harness
 
 DIR = Path(os.environ.get("SEAM_DIR", harness.STAGE.parent / "tests" / "seams")).resolve()
+LAB = Path(os.environ.get("LAB_DIR", DIR.parent.parent / "lab")).resolve()
 LAUNCHER = DIR / "seam-launch"
-BELLJAR = DIR / "seam-belljar"
-INSIDE = DIR / "seam-inside"
-PROGRAMS = (LAUNCHER, BELLJAR, INSIDE)
+BELLJAR = LAB / "lab-belljar"
+PROGRAMS = (LAUNCHER, BELLJAR)
 
 
 def named(place, *words):
-    """The launcher under the name that says these words: see name.h."""
+    """The launcher under the name that says these words: see lab/launch/name.h."""
     link = place / ".".join(["seam-launch", *words])
     if not link.exists():
         link.symlink_to("seam-launch")
@@ -58,7 +58,7 @@ def run(place, mode, words, *args, before=()):
     process = subprocess.Popen(command(place, mode, args, before), cwd="/",
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE,
-                               env=harness.clean_env(SEAM_LAUNCHER=str(named(place, *words))))
+                               env=harness.clean_env(LAB_LAUNCHER=str(named(place, *words))))
     try:
         out, err = process.communicate(timeout=harness.PATIENCE)
     except subprocess.TimeoutExpired:

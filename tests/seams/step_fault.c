@@ -25,7 +25,7 @@ CHILD_CODE int step_fault(const struct step *step)
 	static long reached; /* each process has its own, and each step its process */
 	size_t size;
 	long index, turn;
-	const char *at = name_value("fault", &size);
+	const char *at = lab_name_value("fault", &size);
 	if (!at)
 		return 0;
 	at = number(at, &index);
@@ -44,7 +44,7 @@ static const char *const hooks[] = {
 
 __attribute__((constructor)) static void list(void)
 {
-	if (!name_says("list", "steps"))
+	if (!lab_name_says("list", "steps"))
 		return;
 	for (const struct step *step = __start_bj_steps; step < __stop_bj_steps; step++)
 		(void)printf("{\"layer\": \"%s\", \"hook\": \"%s\", \"what\": \"%s\"}\n",

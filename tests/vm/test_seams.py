@@ -10,6 +10,7 @@ import vm
 
 STAGE = pathlib.Path(os.environ.get("BELLJAR_STAGE", vm.REPO / "build" / "stage")).resolve()
 SEAMS = pathlib.Path(os.environ.get("SEAM_DIR", STAGE.parent / "tests" / "seams")).resolve()
+LAB = pathlib.Path(os.environ.get("LAB_DIR", STAGE.parent / "lab")).resolve()
 
 
 @pytest.mark.parametrize("words", [("test_faults.py", "-k", "cgroup or without_a_fault"),
@@ -17,5 +18,6 @@ SEAMS = pathlib.Path(os.environ.get("SEAM_DIR", STAGE.parent / "tests" / "seams"
 def test_it_passes_with_cgroup_v2(boot, words):
     pytest_here = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     outcome = boot([*pytest_here, *words], kernel="6.12", cwd=str(vm.REPO / "tests" / "seams"),
-                   env=[f"SEAM_DIR={SEAMS}"], share=[str(SEAMS)], memory_mib=2048, timeout_s=600)
+                   env=[f"SEAM_DIR={SEAMS}", f"LAB_DIR={LAB}"], share=[str(SEAMS), str(LAB)],
+                   memory_mib=2048, timeout_s=600)
     assert outcome.status == 0, outcome.stdout.decode(errors="replace")[-6000:]

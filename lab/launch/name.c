@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-CHILD_CODE const char *name_value(const char *key, size_t *ret_size)
+CHILD_CODE const char *lab_name_value(const char *key, size_t *ret_size)
 {
 	const char *path = (const char *)getauxval(AT_EXECFN);
 	const char *word = path ? strrchr(path, '/') : NULL;
@@ -23,9 +23,9 @@ CHILD_CODE const char *name_value(const char *key, size_t *ret_size)
 	return NULL;
 }
 
-bool name_says(const char *key, const char *value)
+bool lab_name_says(const char *key, const char *value)
 {
 	size_t size;
-	const char *got = name_value(key, &size);
+	const char *got = lab_name_value(key, &size);
 	return got && size == strlen(value) && memcmp(got, value, size) == 0;
 }

@@ -40,7 +40,7 @@ static uint32_t left_out(void)
 {
 	size_t size;
 	uint32_t out = 0, before;
-	const char *at = name_value("without", &size);
+	const char *at = lab_name_value("without", &size);
 	for (const char *end = at ? at + size : NULL; at && at < end;) {
 		size_t one = strcspn(at, "+.");
 		enum layer_id id = layer_of(at, one);
@@ -59,32 +59,50 @@ static uint32_t left_out(void)
 	return out;
 }
 
-static void plant(void)
+static void plant_variable(void)
 {
-	static char variable[] = PLANTED "=" PLANTED;
+	static char variable[64];
 	static char *planted[] = {variable, NULL};
 	size_t size;
-	if (name_says("plant", "env"))
-		environ = planted;
-	if (name_says("plant", "fd")) {
-		int fd = memfd_create(PLANTED, 0);
-		if (fd < 0 || write(fd, PLANTED, strlen(PLANTED)) < 0 || dup2(fd, PLANTED_FD) < 0 ||
-		    close(fd) < 0)
-			bad_name();
-	}
-	const char *tty = name_value("tty", &size);
-	if (tty) {
-		char path[32];
-		(void)snprintf(path, sizeof(path), "/dev/pts/%.*s", (int)size, tty);
-		/* The leader of a session without a terminal gets the one that it opens. */
-		int fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd < 0 || close(fd) < 0)
-			bad_name();
-	}
+	const char *word = lab_name_value("env", &size);
+	if (!word)
+		return;
+	int length = snprintf(variable, sizeof(variable), PLANTED "=%.*s", (int)size, word);
+	if (length < 0 || (size_t)length >= sizeof(variable))
+		bad_name();
+	environ = planted;
+}
+
+static void plant_descriptor(void)
+{
+	size_t size;
+	const char *word = lab_name_value("fd", &size);
+	if (!word)
+		return;
+	int fd = memfd_create(PLANTED, 0);
+	if (fd < 0 || write(fd, word, size) != (ssize_t)size || dup2(fd, PLANTED_FD) < 0 ||
+	    close(fd) < 0)
+		bad_name();
+}
+
+static void take_terminal(void)
+{
+	size_t size;
+	const char *tty = lab_name_value("tty", &size);
+	if (!tty)
+		return;
+	char path[32];
+	(void)snprintf(path, sizeof(path), "/dev/pts/%.*s", (int)size, tty);
+	/* The leader of a session without a terminal gets the one that it opens. */
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || close(fd) < 0)
+		bad_name();
 }
 
 uint32_t layers_required(void)
 {
-	plant();
+	plant_variable();
+	plant_descriptor();
+	take_terminal();
 	return LAYERS_ALL & ~left_out();
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namespaces around everything that is done with a layer left out.
+"""Namespaces around everything that the lab does; nothing of it runs an attack outside of them.
 
 A launcher without `user` acts with the ids of whoever started it, one without `net` is in that
 one's network, and so on. So whoever starts it must be nobody and nowhere: a worker process in user,
@@ -8,6 +8,7 @@ can have cgroups as well, bounded by the host and given to an ordinary user insi
 use for a root that is not the host's. Started by an ordinary user it has that user's id only.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -19,13 +20,14 @@ import struct
 import time
 import traceback
 
-import harness
-
-HOST_NAME = "seam-outer-host"
+HOST_NAME = "lab-outer-host"
+USER_ID = 4321  # the ordinary user inside, where root started the lab
 # Ids of the host that nobody has: what is 0 and up inside, and what the runs' own ids are inside.
+# Each worker has its own of both.
 FIRST_ID, ID_COUNT = 0x6ff00000, 65536
-RUN_IDS, RUN_IDS_OUTSIDE = harness.OUTSIDE_IDS, 0x6f000000
+RUN_IDS, RUN_IDS_OUTSIDE = range(0x70000000, 0x70400000), 0x6e000000
 FIRST_PID = 1000  # no process of the worker has a pid that one in a sandbox has
+WORKERS = 4
 CGROUPS, CONTROLLERS = "/sys/fs/cgroup", "+memory +pids +cpu"
 BOUND = {"memory.limit_in_bytes": 1 << 30, "memory.max": 1 << 30, "pids.max": 200}
 
@@ -34,7 +36,7 @@ CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
-PATIENCE = 150
+PATIENCE = 150  # seconds after which what must end is a failure; never measured
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -43,6 +45,29 @@ def must(got, what):
     if got < 0:
         errno = ctypes.get_errno()
         raise OSError(errno, f"{what}: {os.strerror(errno)}")
+
+
+class Refused(Exception):
+    """The outer namespaces cannot be built here; the text says why."""
+
+
+def until(what, seconds=20.0):
+    """Polls until `what()` is true and returns it; the deadline only bounds a failure."""
+    end = time.monotonic() + seconds
+    while True:
+        got = what()
+        if got or time.monotonic() > end:
+            return got
+        time.sleep(0.002)
+
+
+def reap():
+    """Takes the orphans that became this process's children."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
 
 
 def mount(source, target, kind, flags=0, data=None):
@@ -59,15 +84,16 @@ def cgroup_tops():
 
 
 def write(path, text):
-    with open(path, "w", encoding="ascii") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 
 
 class Outer:
     """The worker: call() runs a function in it and returns what that returns."""
 
-    def __init__(self, cgroups):
-        self.root = os.geteuid() == 0
+    def __init__(self, cgroups=False, number=0):
+        assert number < WORKERS
+        self.root, self.number = os.geteuid() == 0, number
         self.tops, self.cgroups = cgroup_tops() if cgroups else [], []
         self.mine, theirs = socket.socketpair()
         go_read, go_write = os.pipe()
@@ -78,6 +104,8 @@ class Outer:
                 os.close(go_write)
                 self.mine.close()
                 status = self.enclose(go_read, theirs)
+            except OSError as error:
+                send(theirs, (False, f"the outer namespaces cannot be built: {error}"))
             except BaseException:
                 traceback.print_exc()
             os._exit(status)
@@ -85,11 +113,17 @@ class Outer:
         theirs.close()
         os.close(go_read)
         try:
-            harness.until(self.has_namespaces)
-            self.map_ids()
-            self.give_cgroups()
-            os.write(go_write, b"g")
-            assert self.call(os.getpid) > FIRST_PID or not self.root
+            until(self.has_namespaces)
+            if self.has_namespaces():
+                self.map_ids()
+                self.give_cgroups()
+                os.write(go_write, b"g")
+            good, said = receive(self.mine)
+            if not good:
+                raise Refused(said)
+        except (OSError, EOFError) as error:
+            self.stop()
+            raise Refused(f"the outer namespaces cannot be built: {error}") from error
         except BaseException:
             self.stop()
             raise
@@ -101,25 +135,28 @@ class Outer:
     def has_namespaces(self):
         try:
             return os.stat(f"/proc/{self.pid}/ns/net").st_ino != os.stat("/proc/self/ns/net").st_ino
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             return False
 
     def map_ids(self):
         uid = os.geteuid()
         lines = f"{uid} {uid} 1\n"
         if self.root:
-            lines = (f"0 {FIRST_ID} {ID_COUNT}\n"
-                     f"{RUN_IDS.start} {RUN_IDS_OUTSIDE} {len(RUN_IDS)}\n")
+            lines = (f"0 {self.first_id()} {ID_COUNT}\n{RUN_IDS.start} "
+                     f"{RUN_IDS_OUTSIDE + self.number * len(RUN_IDS)} {len(RUN_IDS)}\n")
         else:
             write(f"/proc/{self.pid}/setgroups", "deny")
         write(f"/proc/{self.pid}/uid_map", lines)
         write(f"/proc/{self.pid}/gid_map", lines)
 
+    def first_id(self):
+        return FIRST_ID + self.number * ID_COUNT
+
     def give_cgroups(self):
         """One cgroup in each hierarchy, with the worker in it."""
-        owner = FIRST_ID + harness.USER_ID
+        owner = self.first_id() + USER_ID
         for top in self.tops:
-            path = f"{top}/seam-{self.pid}"
+            path = f"{top}/lab-{self.pid}"
             if top == CGROUPS:
                 write(f"{top}/cgroup.subtree_control", CONTROLLERS)
             os.mkdir(path)
@@ -152,12 +189,13 @@ class Outer:
         """Everything in it dies with its pid 1, and that with its parent."""
         os.kill(self.pid, signal.SIGKILL)
         self.mine.close()
-        os.waitpid(self.pid, 0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
         for path in self.cgroups:
             for folder in (f"{path}/leaf", path):
                 end = time.monotonic() + 10
                 while os.path.isdir(folder):
-                    harness.reap()
+                    reap()
                     try:
                         os.rmdir(folder)
                     except OSError:
@@ -167,6 +205,7 @@ class Outer:
     # ---- Inside -----------------------------------------------------------------------------
 
     def enclose(self, go, channel):
+        os.setsid()
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         must(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS |
                           CLONE_NEWIPC), "unshare")
@@ -189,20 +228,24 @@ class Outer:
             self.furnish()
             worker = os.fork()
             if worker == 0:
+                send(channel, (True, "ready"))
                 serve(channel)
                 os._exit(0)
             channel.close()
             while os.wait()[0] != worker:
                 pass
             return 0
+        except OSError as error:
+            send(channel, (False, f"the outer namespaces cannot be built: {error}"))
+            return 1
         except BaseException:
             traceback.print_exc()
             return 1
 
     @staticmethod
     def cgroup_name():
-        with open("/proc/self/cgroup", encoding="ascii") as file:
-            return next(line.strip().rpartition("/")[2] for line in file if "/seam-" in line)
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            return next(line.strip().rpartition("/")[2] for line in file if "/lab-" in line)
 
     def furnish(self):
         mount("none", "/", None, MS_REC | MS_PRIVATE)
@@ -217,8 +260,9 @@ class Outer:
         must(libc.sethostname(HOST_NAME.encode(), len(HOST_NAME)), "sethostname")
         if self.root:
             write("/proc/sys/kernel/ns_last_pid", str(FIRST_PID))
-        outside = [line.split()[1] for line in open("/proc/self/uid_map", encoding="ascii")]
+        outside = [line.split()[1] for line in open("/proc/self/uid_map", encoding="utf-8")]
         assert "0" not in outside, "this would act as the host's root"
+        assert os.getpid() == 1
 
 
 def serve(channel):

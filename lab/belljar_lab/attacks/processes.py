@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks on processes, names and objects outside: the caller's, the launcher's, init."""
+
+import contextlib
+import os
+
+from belljar_lab import outer, world
+from belljar_lab.attack import EVERY, ROOT, Attack
+from belljar_lab.run import Run
+
+
+def kills_a_process(run: Run):
+    victim = run.world.victim()
+    said = run.python(f"os.kill({victim.pid}, 9)")
+    return run.judge(said, world.killed(victim, 10 if said == "done" else 0))
+
+
+def reads_shared_memory(run: Run):
+    key, token = run.world.shared_memory()
+    return run.python(f"""
+number = must(libc.shmget({key}, 0, 0))
+libc.shmat.restype = ctypes.c_void_p
+at = libc.shmat(number, None, 0o10000)
+print(ctypes.string_at(at, {len(token)}).decode())
+""", leaks=token)
+
+
+def learns_the_host_name(run: Run):
+    name = outer.HOST_NAME
+    return run.python(f"""
+print(os.uname().nodename)
+if os.uname().nodename != {name!r}:
+    sys.exit()
+""", leaks=name)
+
+
+def learns_its_cgroup(run: Run):
+    return run.python("""
+paths = {line.rstrip().split(":", 2)[2] for line in open("/proc/self/cgroup")}
+print(*sorted(paths))
+if not any("lab-" in path for path in paths):
+    sys.exit()
+""", leaks="/lab-")
+
+
+def reads_the_launchers_environment(run: Run):
+    token = run.world.token()
+    return run.python("""
+if "planted" not in os.environ:
+    sys.exit(print("not there"))
+print(os.environ["planted"])
+""", leaks=token, launcher=["env-" + token])
+
+
+def uses_a_descriptor_left_open(run: Run):
+    token = run.world.token()
+    return run.python(f"print(os.pread(100, {len(token)}, 0).decode())", leaks=token,
+                      launcher=["fd-" + token])
+
+
+def types_into_the_terminal(run: Run):
+    master, path = run.world.terminal()
+    said = run.python("os.write(os.open('/dev/tty', os.O_RDWR), b'typed')",
+                      launcher=["tty-" + path.rpartition("/")[2]])
+    seen = b""
+    with contextlib.suppress(BlockingIOError):
+        seen = os.read(master, 100)
+    return run.judge(said, seen == b"typed")
+
+
+def kills_its_process_group(run: Run):
+    """Without a session of its own that is the launcher's, which then cleans nothing up."""
+    result = run.result(*run.python_words("os.kill(0, 9)"))
+    return "only itself" if "clean" in result.timings_ms else "done"
+
+
+ROWS = [
+    Attack("kill-host-process", "K", kills_a_process,
+           does="kills a process of the caller by its pid",
+           success="that process was killed",
+           stops=(("pid", "ESRCH"), ("user", "EPERM", (ROOT,)))),
+    Attack("read-shared-memory", "A", reads_shared_memory,
+           does="attaches shared memory of a process outside",
+           success="its random token is in the program's output",
+           stops=(("ipc", "ENOENT"),)),
+    Attack("learn-host-name", "A", learns_the_host_name,
+           does="asks the kernel for the name of the host",
+           success="the host's name is in the program's output",
+           stops=(("uts", "belljar"),)),
+    Attack("learn-cgroup", "A", learns_its_cgroup, modes=("cgroup",),
+           does="reads where in the host's cgroups it runs",
+           success="the host's cgroup is in the program's output",
+           stops=(("cgroupns", "/"),)),
+    Attack("read-launcher-environment", "D", reads_the_launchers_environment,
+           does="looks for a secret that the launcher had in its environment",
+           success="its random token is in the program's output",
+           stops=(("env", "not there"),)),
+    Attack("use-open-descriptor", "A", uses_a_descriptor_left_open,
+           does="reads from a descriptor that the launcher left open",
+           success="the file's random token is in the program's output",
+           stops=(("fds", "EBADF"),)),
+    Attack("type-into-terminal", "I", types_into_the_terminal,
+           does="opens the caller's terminal and writes to it",
+           success="the text arrives at the terminal",
+           stops=(("terminal", "ENXIO"),)),
+    Attack("kill-process-group", "K", kills_its_process_group,
+           does="kills its process group, which is the launcher's if it got none of its own",
+           success="the launcher died before it cleaned up",
+           stops=(("terminal", "only itself"),
+                  ("landlock", "only itself", EVERY, "landlock-scopes"),
+                  ("user", "only itself", (ROOT,)))),
+]

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab itself: its workers, and the cells that run in them.
+
+A cell is one attack, in one mode, with some layers left out. Each worker has namespaces and a world
+of its own, so two of them run at a time.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import traceback
+from collections import deque
+from pathlib import Path
+from typing import NamedTuple
+
+from belljar_lab import attack, attacks, host, outer, run, world
+
+AT_A_TIME = min(2, outer.WORKERS)
+
+
+class Cell(NamedTuple):
+    attack: str  # its id
+    mode: str
+    out: tuple  # layers left out, as asked for
+
+
+class Observation(NamedTuple):
+    sign: str  # "" where it could not be judged
+    problem: str  # why not
+    ms: float
+
+
+class Worker:
+    """What a function that runs in a worker gets: where the programs are, and the world."""
+
+    def __init__(self, place):
+        self.place, self.world = place, world.World(place)
+
+
+HERE = {}  # in a worker: the Worker
+
+
+def furnish(binaries, place):
+    """In a worker, once: a mount of its own with the programs in it."""
+    place = Path(place)
+    outer.mount("lab", place, "tmpfs", data="size=64m,mode=0755")
+    for program in Path(binaries).glob("lab-*"):
+        if program.is_file():
+            shutil.copy(program, place / program.name)
+            (place / program.name).chmod(0o755)
+    (place / "no-cgroup.json").write_text(json.dumps({"accept_missing": ["cgroup"]}))
+    (place / "home").mkdir(mode=0o755)
+    HERE["worker"] = Worker(place)
+
+
+def in_worker(function, *args):
+    return function(HERE["worker"], *args)
+
+
+def attempt(worker, cell):
+    return judge_row(worker, ROWS[cell.attack], cell.mode, cell.out)
+
+
+def judge_row(worker, row, mode, out):
+    """Runs one attack: an Observation."""
+    begin = time.monotonic()
+    try:
+        sign, problem = row.attack(run.Run(worker, mode, out)), ""
+    except run.Disagreement as error:
+        sign, problem = "", str(error)
+    except Exception as error:
+        sign, problem = "", "".join(traceback.format_exception(error, limit=-3)).strip()
+    finally:
+        worker.world.reset(0)
+    return Observation(sign, problem, round((time.monotonic() - begin) * 1000, 1))
+
+
+ROWS = {row.id: row for row in attacks.ROWS}
+
+
+class Lab:
+    """What every verb works with: `table`, `modes`, observe(), map(), close()."""
+
+    def __init__(self, binaries, rows=attacks.ROWS, modes=None, whole=True):
+        self.binaries = Path(binaries)
+        self.layers = self.ask_layers()
+        self.table = attack.Table(rows, self.layers, host.facts(), whole)
+        self.why_not = host.modes()
+        self.modes = [mode for mode in attack.MODES
+                      if self.why_not[mode] is None and mode in (modes or attack.MODES)]
+        self.seen = {}  # Cell with its layers closed -> Observation
+        self.outers = {}
+
+    def ask_layers(self):
+        out = subprocess.run([self.binaries / "lab-belljar", "layers", "--json"], check=True,
+                             stdout=subprocess.PIPE).stdout
+        return json.loads(out)["layers"]
+
+    # ---- Workers --------------------------------------------------------------------------------
+
+    def outer(self, cgroups, number):
+        """A worker, made when it is first asked for."""
+        key = cgroups, number
+        if key not in self.outers:
+            one = outer.Outer(cgroups, number)
+            one.place = tempfile.mkdtemp(prefix="belljar-lab-")
+            os.chmod(one.place, 0o755)
+            self.outers[key] = one
+            one.call(furnish, str(self.binaries), one.place)
+        return self.outers[key]
+
+    def close(self):
+        for one in self.outers.values():
+            one.stop()
+            os.rmdir(one.place)
+        self.outers.clear()
+
+    def __enter__(self):
+        self.outer(False, 0)  # before anything is promised: can it be built?
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # ---- Work -----------------------------------------------------------------------------------
+
+    def map(self, jobs, progress=None):
+        """Runs jobs (mode, function of a Worker, *args) in workers, two at a time: what each
+        returned, in order. A function is one of a module, and what it takes and gives is data."""
+        jobs = list(jobs)
+        got, failed = [None] * len(jobs), []
+        left = deque(enumerate(jobs))
+
+        def work(number):
+            try:
+                while not failed:
+                    try:
+                        index, (mode, function, *args) = left.popleft()
+                    except IndexError:
+                        return
+                    one = self.outer(mode == attack.CGROUP, number)
+                    got[index] = one.call(in_worker, function, *args)
+                    if progress:
+                        progress.step()
+            except BaseException as error:
+                failed.append(error)
+
+        if progress:
+            progress.more(len(jobs))
+        # Here, because a worker dies with the thread that made it.
+        for cgroups in sorted({job[0] == attack.CGROUP for job in jobs}):
+            for number in range(AT_A_TIME):
+                self.outer(cgroups, number)
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(AT_A_TIME)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failed:
+            raise failed[0]
+        return got
+
+    def call(self, mode, function, *args):
+        """Runs one function of a Worker, and returns what it returned."""
+        return self.map([(mode, function, *args)])[0]
+
+    def observe(self, cells, progress=None):
+        """{Cell: Observation}; what was observed before is not run again."""
+        key = {cell: cell._replace(out=self.table.closure(cell.out)) for cell in cells}
+        new = [cell for cell in dict.fromkeys(key.values()) if cell not in self.seen]
+        got = self.map([(cell.mode, attempt, cell) for cell in new], progress)
+        self.seen.update(zip(new, got))
+        return {cell: self.seen[one] for cell, one in key.items()}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of belljar-lab: one verb for each table, and all of them."""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import subprocess
+import sys
+
+from belljar_lab import attack, attacks, outer, show
+from belljar_lab.cells import Lab
+
+# In the order in which `all` runs them; a module each, with VERB, HELP, collect() and show().
+VERBS = [importlib.import_module(f"belljar_lab.{name}")
+         for name in ("ablate", "ladder")]
+
+EPILOG = """Everything runs in user, mount, pid, network, host name and IPC namespaces made for it,
+in which no id is the host's root; there is no option that runs an attack outside of them. It ends 0
+only if everything that was observed is what the attacks' rows declare, 1 otherwise, 2 if it was not
+asked rightly or cannot be done here."""
+
+
+class Asked(Exception):
+    """What was asked for cannot be; one line says why."""
+
+
+def parser():
+    top = argparse.ArgumentParser(
+        prog="belljar-lab", epilog=EPILOG,
+        description="Attacks Belljar on this host, with its layers removed one at a time.")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for module in VERBS:
+        add_options(verbs.add_parser(module.VERB, help=module.HELP, description=module.HELP))
+    one = verbs.add_parser("all", help="all of these", description="every table")
+    add_options(one)
+    verbs.add_parser("list", help="the attacks, without running any")
+    return top
+
+
+def add_options(verb):
+    verb.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    verb.add_argument("--html", metavar="FILE", help="also write one page with all of it")
+    verb.add_argument("--attack", metavar="ID", action="append", help="only this attack; repeats")
+    verb.add_argument("--layer", metavar="NAME", help="only this layer")
+    verb.add_argument("--mode", metavar="MODE", action="append",
+                      help=f"only this mode, of {', '.join(attack.MODES)}; repeats")
+    verb.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def chosen_rows(ids):
+    known = {row.id: row for row in attacks.ROWS}
+    for name in ids or ():
+        if name not in known:
+            raise Asked(f"there is no attack {name!r}; `belljar-lab list` prints them")
+    return [row for row in attacks.ROWS if not ids or row.id in ids]
+
+
+def open_lab(binaries, args):
+    rows = chosen_rows(args.attack)
+    for mode in args.mode or ():
+        if mode not in attack.MODES:
+            raise Asked(f"there is no mode {mode!r}; there are {', '.join(attack.MODES)}")
+    try:
+        lab = Lab(binaries, rows, args.mode, whole=not args.attack)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Asked(f"{binaries}: the lab's programs do not start: {error}") from None
+    if args.layer and args.layer not in lab.table.names:
+        raise Asked(f"there is no layer {args.layer!r}; there are {', '.join(lab.table.names)}")
+    if not lab.modes:
+        raise Asked("; ".join(f"mode {mode}: {lab.why_not[mode]}" for mode in args.mode))
+    return lab
+
+
+def writable(path):
+    """Before minutes of work: can the page be written?"""
+    if path:
+        try:
+            with open(path, "a", encoding="utf-8"):
+                pass
+        except OSError as error:
+            raise Asked(f"{path}: {error.strerror}") from None
+
+
+def run_verbs(binaries, args):
+    writable(args.html)
+    lab = open_lab(binaries, args)
+    data, out = {}, show.Out()
+    with lab:
+        for module in VERBS:
+            if args.verb in (module.VERB, "all"):
+                progress = show.Progress(module.VERB, args.quiet)
+                data[module.VERB] = module.collect(lab, progress, layer=args.layer)
+                progress.end()
+                if not args.json:
+                    module.show(data[module.VERB], out)
+    good = all(one["ok"] for one in data.values())
+    if args.json:
+        json.dump(data if args.verb == "all" else data[args.verb], sys.stdout, indent=1)
+        print()
+    else:
+        out.line()
+        out.line("Everything observed is as declared." if good else
+                 "Something is not as declared: see above.", "green" if good else "red")
+    return 0 if good else 1
+
+
+def list_attacks():
+    show.Out().table(["", "attack", "what it does"],
+                     [[row.group, row.id, row.does] for row in attacks.ROWS], gap=2)
+    return 0
+
+
+def main(libexecdir):
+    args = parser().parse_args()
+    binaries = libexecdir
+    try:
+        return list_attacks() if args.verb == "list" else run_verbs(binaries, args)
+    except (Asked, outer.Refused) as error:
+        print(f"belljar-lab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an attack starts one program with some layers left out, and what it is told of it.
+
+All of this happens in a worker, inside the outer namespaces.
+"""
+
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+from belljar_lab import attack, host, outer
+
+PROGRAMS = Path(__file__).resolve().parent / "attacks" / "programs"
+PATIENCE = 100  # seconds; a run that must end by itself is ended by then, and that is a failure
+# Ends that Belljar brings about itself: limits_hit says them also where a layer was left out. The
+# first three are never touched without that end, whatever the program still said.
+ENDS, LIMITS = ("time", "cpu", "output"), ("time", "cpu", "output", "memory", "tasks")
+
+# What attacks in Python begin and end with. ROOM is where it may write.
+PYTHON = """
+import ctypes, errno, os, socket, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+def must(got):
+    if got < 0:
+        raise OSError(ctypes.get_errno(), "")
+    return got
+ROOM = next(place for place in ("/workspace", {room!r}) if os.path.isdir(place))
+try:
+{code}
+    print("done")
+except OSError as error:
+    print(errno.errorcode.get(error.errno, repr(error)))
+"""
+SHOWN = "lab-done"  # the name a process takes when what it did can be looked at
+PYTHON_SHOWN = f"""
+libc.prctl(15, b"{SHOWN}", 0, 0, 0)
+sys.stdin.read()
+"""
+
+
+class Disagreement(Exception):
+    """What the program says and what is seen outside are not the same; or it cannot be judged."""
+
+
+def indented(code):
+    return "\n".join("    " + line for line in code.strip("\n").splitlines())
+
+
+class Result:
+    """One finished `belljar run --json`."""
+
+    def __init__(self, out, err, status):
+        self.status = status
+        try:
+            self.json = json.loads(out)
+        except ValueError:
+            raise Disagreement(f"no result: exit {status}, {err.decode(errors='replace')!r}") \
+                from None
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.json[name]
+
+    @property
+    def out(self):
+        return self.json["stdout"]["text"]
+
+    @property
+    def err(self):
+        return self.json["stderr"]["text"]
+
+    def ended_by(self, limits=LIMITS):
+        """The outcome of a run that a limit ended, or None."""
+        if self.outcome not in ("exited", "sandbox_error", "signaled"):
+            return self.outcome
+        hit = [name for name in limits if name in self.limits_hit]
+        return f"{hit[0]}_limit" if hit else None
+
+
+class Run:
+    """One cell: a mode, and layers left out."""
+
+    def __init__(self, worker, mode, without=()):
+        self.mode, self.without = mode, tuple(without)
+        self.place, self.world = worker.place, worker.world
+        self.cgroup = mode == attack.CGROUP
+        # Started by an ordinary user, the outer namespaces hold that one's id alone.
+        self.uid = outer.USER_ID if os.geteuid() == 0 and mode != attack.ROOT else 0
+        self.words = ["without-" + "+".join(without)] if without else []
+        self.world.reset(self.uid)
+
+    # ---- Starting -------------------------------------------------------------------------------
+
+    def launcher(self, words):
+        """The launcher under the name that says these words: see launch/name.h."""
+        link = self.place / ".".join(["lab-launch", *self.words, *words])
+        if not link.exists():
+            link.symlink_to("lab-launch")
+        return link
+
+    def start(self, args, words=(), stdin=subprocess.DEVNULL):
+        policy = [] if self.cgroup else ["--policy", str(self.place / "no-cgroup.json")]
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.place / "home"),
+               "LANG": "C.UTF-8", "LAB_LAUNCHER": str(self.launcher(words))}
+        ids = {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
+        return subprocess.Popen(
+            [str(word) for word in
+             [self.place / "lab-belljar", "run", "--json", *policy, *args]],
+            cwd="/", stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+            start_new_session=True, **ids)
+
+    def finish(self, process):
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise Disagreement("the run did not end") from None
+        result = Result(out, err, process.returncode)
+        if not result.started:
+            raise Disagreement(f"nothing was started: {json.dumps(result.error)}")
+        # The library never takes the word of a launcher that left a layer out.
+        unproven = result.outcome == "sandbox_error" and \
+            result.error["message"].endswith("was let go without its proof")
+        if unproven != bool(self.without):
+            raise Disagreement(f"{result.outcome}: {json.dumps(result.error)}")
+        return result
+
+    def result(self, *args, words=()):
+        """`belljar run --json ARGS` to its end: a Result."""
+        return self.finish(self.start(args, words))
+
+    # ---- Signs ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def sign(result):
+        """What the program said last, or how it was ended."""
+        lines = result.out.splitlines()
+        if result.err:
+            raise Disagreement(f"the program failed: {result.err[-500:]}")
+        if result.ended_by(ENDS):
+            return result.ended_by(ENDS)
+        # A last word that is one: it was not ended before it.
+        if lines and (lines[-1] == attack.DONE or lines[-1].isupper()):
+            return lines[-1]
+        ended = result.ended_by()
+        if ended:
+            return ended
+        if not lines:
+            raise Disagreement(f"the program said nothing: {json.dumps(result.json)}")
+        return lines[-1]
+
+    @staticmethod
+    def judge(said, seen):
+        """The sign, if what is seen outside agrees with it."""
+        if bool(seen) != (said == attack.DONE):
+            raise Disagreement(f"the program says {said}, and outside it is "
+                               f"{'seen' if seen else 'not seen'} to have worked")
+        return said
+
+    def command(self, words, options=(), leaks=None, look=None, launcher=()):
+        """Runs words that begin with "--". `leaks`: the token that is printed if it worked;
+        `look`: a function of a pid inside that is true if it worked, asked of the process that
+        shows itself (SHOWN)."""
+        if look:
+            return self.shown([*options, *words], look, launcher)
+        result = self.result(*options, *words, words=launcher)
+        said = self.sign(result)
+        if leaks is None:
+            return said
+        return self.judge(said, leaks in result.out + result.err)
+
+    def python_words(self, code):
+        """Words that run a piece of Python, the last line of which is the sign."""
+        text = PYTHON.format(code=indented(code), room=str(self.world.room))
+        return ["--", "/usr/bin/python3", "-I", "-S", "-c", text]
+
+    def python(self, code, *options, **how):
+        """Runs a piece of Python."""
+        if how.get("look"):
+            code += PYTHON_SHOWN
+        return self.command(self.python_words(code), options, **how)
+
+    def script(self, name, *words, options=(), **how):
+        """Runs attacks/programs/NAME.py."""
+        text = (PROGRAMS / f"{name}.py").read_text()
+        return self.command(["--", "/usr/bin/python3", "-I", "-S", "-c", text, *words], options,
+                            **how)
+
+    def program(self, name, *words, options=(), **how):
+        """Runs attacks/programs/NAME.c, copied into /workspace."""
+        return self.command(["--", f"/workspace/{name}", *words],
+                            ["--in", f"{self.place}/lab-{name}:{name}", *options], **how)
+
+    @staticmethod
+    def kind_of(pid, path):
+        """The kind of a file (S_IFMT) as a process sees it; 0: there is none."""
+        try:
+            return stat.S_IFMT(os.lstat(f"/proc/{pid}/root/{path}").st_mode)
+        except FileNotFoundError:
+            return 0
+
+    def shown(self, args, look, launcher):
+        process = self.start(["--stdin", "-", *args], launcher, stdin=subprocess.PIPE)
+        seen, pid = False, outer.until(lambda: shows_itself(process), PATIENCE)
+        try:
+            seen = bool(pid) and pid > 0 and look(pid)
+        finally:
+            result = self.finish(process)
+        return self.judge(self.sign(result), seen)
+
+
+def shows_itself(process):
+    """The pid below this one that took the name SHOWN; -1: it ended before one did."""
+    parents = parents_of_all()
+    for pid in parents:
+        if name_of(pid) == SHOWN and is_below(parents, pid, process.pid):
+            return pid
+    return -1 if process.poll() is not None else 0
+
+
+def parents_of_all():
+    """pid -> parent of every process of the worker's namespace."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            fields = host.read(f"/proc/{name}/stat").rpartition(")")[2].split()
+            if len(fields) > 1:
+                found[int(name)] = int(fields[1])
+    return found
+
+
+def name_of(pid):
+    return host.read(f"/proc/{pid}/comm").rstrip("\n")
+
+
+def is_below(parents, pid, top):
+    while pid in parents and pid != top:
+        pid = parents[pid]
+    return pid == top

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is there to be attacked, all of it inside the outer namespaces, and whether it was touched.
+
+Everything is made for one cell and gone after it: tokens are random, so what one cell learned says
+nothing to the next. Servers are the exception: they are started once, and forget before each cell.
+"""
+
+import contextlib
+import ctypes
+import os
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+from belljar_lab import outer
+
+libc = outer.libc
+BACKLOG = 16
+
+
+class File:
+    """A canary: what is in it is a token that is nowhere else."""
+
+    def __init__(self, path, token):
+        self.path, self.token = path, token
+        self.before = path.read_bytes()
+
+    def touched(self):
+        return not self.path.exists() or self.path.read_bytes() != self.before
+
+
+class Server:
+    """Remembers what reached it, and answers if it is given an answer."""
+
+    def __init__(self, family, kind, address, answer=None):
+        self.got, self.answer, self.lock = [], answer, threading.Lock()
+        self.stream = kind == socket.SOCK_STREAM
+        self.socket = socket.socket(family, kind)
+        if family == socket.AF_INET:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(address)
+        if self.stream:
+            self.socket.listen(BACKLOG)
+        self.stop_read, self.stop_write = os.pipe()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    @property
+    def port(self):
+        return self.socket.getsockname()[1]
+
+    def ready(self, seconds):
+        return select.select([self.socket, self.stop_read], [], [], seconds)[0]
+
+    def serve(self):
+        while True:
+            ready = self.ready(None)
+            if self.stop_read in ready:
+                return
+            with self.lock:
+                self.take()
+
+    def take(self):
+        """Takes what waits; the caller holds the lock."""
+        while self.socket in self.ready(0):
+            if not self.stream:
+                data, peer = self.socket.recvfrom(4096)
+                self.got.append(data)
+                if self.answer:
+                    self.socket.sendto(self.answer(data), peer)
+                continue
+            peer, _ = self.socket.accept()
+            with peer:
+                peer.settimeout(5)
+                with contextlib.suppress(OSError):
+                    data = peer.recv(4096)
+                    self.got.append(data)
+                    if self.answer:
+                        peer.sendall(self.answer(data))
+
+    def hits(self):
+        """All that arrived until now."""
+        with self.lock:
+            self.take()
+            return list(self.got)
+
+    def heard(self, token):
+        return any(token.encode() in piece for piece in self.hits())
+
+    def forget(self):
+        with self.lock:
+            self.take()
+            self.got.clear()
+
+    def close(self):
+        os.write(self.stop_write, b"x")
+        self.thread.join()
+        for fd in (self.stop_read, self.stop_write):
+            os.close(fd)
+        self.socket.close()
+
+
+class World:
+    """Lives in a worker; reset() before each cell."""
+
+    def __init__(self, place):
+        self.place, self.uid = place, 0
+        self.room = place / "room"  # where a program may write that has no /workspace
+        self.cell = contextlib.ExitStack()
+        self.counter = 0
+
+    def reset(self, uid):
+        """Takes away what the last cell had; `uid` is whose the new things are."""
+        self.cell.close()
+        self.uid = uid
+        if self.room.exists():
+            remove_tree(self.room)
+        self.room.mkdir()
+        self.room.chmod(0o1777)
+
+    @staticmethod
+    def token():
+        return secrets.token_hex(12)
+
+    def name(self, start):
+        self.counter += 1
+        return f"{start}-{self.counter}"
+
+    def dir(self, start="dir"):
+        """A directory of the caller's."""
+        path = self.place / self.name(start)
+        path.mkdir(mode=0o755)
+        if os.geteuid() == 0:
+            os.chown(path, self.uid, -1)
+        self.cell.callback(remove_tree, path)
+        return path
+
+    def file(self, start="canary", text="", mode=0o644, owner=None, folder=None):
+        """A file that the caller owns, or somebody else."""
+        path = Path(folder or self.place) / self.name(start)
+        path.write_text(text)
+        path.chmod(mode)
+        if os.geteuid() == 0:
+            os.chown(path, self.uid if owner is None else owner, -1)
+        self.cell.callback(path.unlink, missing_ok=True)
+        return path
+
+    def secret(self, start="canary", mode=0o644, owner=None):
+        """A canary file with a token."""
+        token = self.token()
+        return File(self.file(start, token, mode, owner), token)
+
+    def listener(self, family=socket.AF_INET, kind=socket.SOCK_STREAM, address=("127.0.0.1", 0),
+                 answer=None):
+        """A server for this cell."""
+        server = Server(family, kind, address, answer)
+        self.cell.callback(server.close)
+        return server
+
+    def abstract_socket(self):
+        """(name without its NUL, server)."""
+        name = f"lab-{self.token()}"
+        return name, self.listener(socket.AF_UNIX, address="\0" + name)
+
+    def shared_memory(self):
+        """A System V segment that everybody may read, with a token in it: (key, token)."""
+        token = self.token()
+        libc.shmat.restype = ctypes.c_void_p
+        key = int(self.token(), 16) & 0x7fffffff | 1
+        number = libc.shmget(key, 4096, 0o1644)
+        outer.must(number, "shmget")
+        at = libc.shmat(number, None, 0)
+        ctypes.memmove(at, token.encode(), len(token))
+        self.cell.callback(libc.shmctl, number, 0, None)
+        self.cell.callback(libc.shmdt, ctypes.c_void_p(at))
+        return key, token
+
+    def victim(self):
+        """A process of the caller's that sleeps: a Popen."""
+        process = subprocess.Popen(["/bin/sleep", "1000"], user=self.uid or None, cwd="/")
+        self.cell.callback(end, process)
+        return process
+
+    def terminal(self):
+        """(master, path of the caller's end)."""
+        master, slave = os.openpty()
+        self.cell.callback(os.close, master)
+        self.cell.callback(os.close, slave)
+        if os.geteuid() == 0:
+            os.fchown(slave, self.uid, -1)
+        os.set_blocking(master, False)
+        return master, os.ttyname(slave)
+
+
+def killed(process, seconds=10):
+    """Whether somebody killed it; `seconds`: wait so long for that."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.wait(seconds) == -signal.SIGKILL
+    return False
+
+
+def end(process):
+    process.kill()
+    process.wait()
+
+
+def remove_tree(path):
+    for top, folders, files in os.walk(path, topdown=False):
+        for name in files:
+            os.unlink(os.path.join(top, name))
+        for name in folders:
+            one = os.path.join(top, name)
+            (os.unlink if os.path.islink(one) else os.rmdir)(one)
+    os.rmdir(path)
