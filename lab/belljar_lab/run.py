@@ -4,9 +4,9 @@
 All of this happens in a worker, inside the outer namespaces.
 """
 
+import contextlib
 import json
 import os
-import stat
 import subprocess
 from pathlib import Path
 
@@ -195,13 +195,12 @@ class Run:
         return self.command(["--", f"/workspace/{name}", *words],
                             ["--in", f"{self.place}/lab-{name}:{name}", *options], **how)
 
-    @staticmethod
-    def kind_of(pid, path):
-        """The kind of a file (S_IFMT) as a process sees it; 0: there is none."""
-        try:
-            return stat.S_IFMT(os.lstat(f"/proc/{pid}/root/{path}").st_mode)
-        except FileNotFoundError:
-            return 0
+    def made(self, pid, name):
+        """os.lstat of what the program made in ROOM, or None."""
+        for room in ("workspace", self.world.room):
+            with contextlib.suppress(FileNotFoundError):
+                return os.lstat(f"/proc/{pid}/root/{room}/{name}")
+        return None
 
     def shown(self, args, look, launcher):
         process = self.start(["--stdin", "-", *args], launcher, stdin=subprocess.PIPE)
@@ -227,10 +226,25 @@ def parents_of_all():
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
-            fields = host.read(f"/proc/{name}/stat").rpartition(")")[2].split()
+            fields = fields_of(name)
             if len(fields) > 1:
                 found[int(name)] = int(fields[1])
     return found
+
+
+def fields_of(pid):
+    """/proc/PID/stat from the state on: [1] is the parent."""
+    return host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+
+
+def parent_of(pid):
+    return int(fields_of(pid)[1])
+
+
+def field_of(pid, name):
+    """A line of /proc/PID/status, or ""."""
+    lines = host.read(f"/proc/{pid}/status").splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name + ":")), "")
 
 
 def name_of(pid):

@@ -26,8 +26,7 @@ with open({str(secret.path)!r}, "a") as file:
 def makes_a_device(run: Run):
     """A whiteout, which takes no privilege."""
     def look(pid):
-        return stat.S_IFCHR in (run.kind_of(pid, f"{room}/device")
-                                for room in ("workspace", run.world.room))
+        return stat.S_ISCHR(run.made(pid, "device").st_mode)
     return run.python("os.mknod(ROOM + '/device', 0o20600, 0)", look=look)
 
 

@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a capability would allow: the lab gives this file all of them. The last word says what came
- * of it: "done", or the name of the errno.
+ * What a capability or a set-user-id bit would allow: the lab gives this file one of them.
  *
- *   capable host-name NAME     names the host
- *   capable trace PID          attaches to a process as a debugger
+ *   capable root DIR      makes DIR its root directory
+ *   capable trace-parent  attaches to its parent, which is init, as a debugger
+ *   capable nothing       only shows itself
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ptrace.h>
-#include <unistd.h>
+#include "show.h"
 
-static int attempt(const char *verb, const char *what)
+#include <sys/ptrace.h>
+
+static long attempt(int argc, char **argv)
 {
-	if (strcmp(verb, "host-name") == 0)
-		return sethostname(what, strlen(what));
-	if (strcmp(verb, "trace") == 0)
-		return (int)ptrace(PTRACE_SEIZE, atoi(what), NULL, NULL);
-	errno = ENOSYS;
+	if (argc == 3 && strcmp(argv[1], "root") == 0)
+		return chroot(argv[2]);
+	if (argc == 2 && strcmp(argv[1], "trace-parent") == 0)
+		return ptrace(PTRACE_SEIZE, getppid(), NULL, NULL);
+	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
+		return 0;
+	errno = EINVAL;
 	return -1;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc != 3)
-		return 2;
-	puts(attempt(argv[1], argv[2]) < 0 ? strerrorname_np(errno) : "done");
-	return fflush(stdout) ? 1 : 0;
+	return show(attempt(argc, argv));
 }
