@@ -172,6 +172,35 @@ def test_a_stopped_init_does_not_keep_a_program_that_printed_too_much(bell, toke
     assert not harness.marked(token)
 
 
+def test_a_killed_launcher_leaves_no_cgroup(bell, token):
+    """Whoever asked for the run removes them, before the next one could."""
+    process, _ = running(bell, token)
+    (launcher,) = harness.launchers(process.pid) - {process.pid}
+    os.kill(launcher, signal.SIGKILL)
+    out, err = bell.finish(process)
+    run_id = harness.Result(process, "killed", out, err).run_id
+    assert run_id and harness.cgroups_named(run_id) == []
+    assert harness.until(lambda: not harness.marked(token), 10)
+
+
+# ---- What may be missing -------------------------------------------------------------------------
+
+
+def test_what_may_be_missing_is_put_up_where_it_can_be(bell):
+    got = bell.run("--policy", bell.policy(accept_missing=["cgroup", "landlock"]), "--", "/bin/true",
+                   policy=False)
+    assert got.layer("landlock")["state"] == "proven", got
+    assert got.layer("cgroup")["state"] == ("proven" if bell.cgroup else "accepted_missing")
+
+
+def test_the_least_abi_of_landlock_may_be_the_one_that_is_there(bell):
+    note = bell.run("--", "/bin/true").layer("landlock")["note"]
+    there = int(note.split(";")[0].removeprefix("ABI "))
+    for least, outcome in ((there, "exited"), (there + 1, "refused")):
+        got = bell.run("--policy", bell.policy(landlock_abi_min=least), "--", "/bin/true", policy=False)
+        assert got.outcome == outcome, got
+
+
 # ---- Output and time -----------------------------------------------------------------------------
 
 

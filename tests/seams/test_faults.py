@@ -8,6 +8,8 @@ too.
 
 import json
 import os
+import shutil
+import subprocess
 
 import pytest
 
@@ -180,17 +182,83 @@ def test_the_list_is_whole():
 # ---- What is planted in the launcher, with every layer put up ------------------------------------
 
 
+@pytest.fixture(scope="module")
+def lab_launcher(shelf):
+    """The lab's launcher, that has what its name says before it makes anything; nothing is left out."""
+    shutil.copy(seams.LAB / "lab-launch", shelf / "lab-launch")
+    (shelf / "lab-launch").chmod(0o755)
+
+    def named(word):
+        link = shelf / f"lab-launch.{word}"
+        if not link.exists():
+            link.symlink_to("lab-launch")
+        return link
+    return named
+
+
 @pytest.mark.parametrize("mode", MODES)
-def test_nothing_that_was_open_reaches_the_program(shelf, mode):
+def test_nothing_that_was_open_reaches_the_program(shelf, lab_launcher, mode):
     """A descriptor of the launcher that no exec closes, far above the others, is closed before it."""
-    program = ["--", "/bin/sh", "-c", "ls /proc/self/fd | tr '\\n' ' '"]
-    result = seams.run(shelf, mode, ["plant-fd"], *program)
+    result = run_by(lab_launcher("fd-planted"), shelf, mode,
+                    "--", "/bin/sh", "-c", "ls /proc/self/fd | tr '\\n' ' '")
     # The fourth is of ls, for the directory.
     assert (result.outcome, result.exit_code, result.out) == ("exited", 0, "0 1 2 3 "), result
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_an_environment_of_the_launcher_reaches_nobody(shelf, mode):
-    result = seams.run(shelf, mode, ["plant-env"], "--", "/usr/bin/env")
+def test_an_environment_of_the_launcher_reaches_nobody(shelf, lab_launcher, mode):
+    result = run_by(lab_launcher("env-planted"), shelf, mode, "--", "/usr/bin/env")
     assert result.outcome == "exited" and "planted" not in result.out, result
     assert "PATH=" in result.out
+
+
+# ---- What changes between the plan and the tree --------------------------------------------------
+
+# In place of a launcher: when the plan is there, which it does not read, it changes the host, and
+# becomes the launcher.
+LATE = """#!/usr/bin/python3 -IS
+import os, select, subprocess
+select.select([0], [], [])
+subprocess.run(["/bin/sh", "-c", {command!r}], check=True, stdin=subprocess.DEVNULL)
+os.execve({launcher!r}, ["belljar-launch"], {{}})
+"""
+
+
+def run_by(launcher, shelf, mode, *args, before=()):
+    shutil.copy(harness.NO_CGROUP, shelf / "no-cgroup.json")
+    process = subprocess.Popen(seams.command(shelf, mode, args, before), cwd="/",
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=harness.clean_env(LAB_LAUNCHER=str(launcher)))
+    out, err = process.communicate(timeout=harness.PATIENCE)
+    return harness.Result(process, args, out, err)
+
+
+def late(shelf, name, command):
+    path = shelf / name
+    path.write_text(LATE.format(command=command, launcher=str(shelf / seams.LAUNCHER.name)))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.skipif("root" not in "".join(MODES), reason="only root can stand in for the operator")
+@pytest.mark.parametrize(("command", "ends"), [
+    ("true", ("exited", "mine")),
+    ("mv {0} {0}.before && mkdir {0} && echo theirs >{0}/whose", ("sandbox_error", "")),
+    ("mount --bind /dev/full /dev/null", ("sandbox_error", "")),
+    ("mount -t tmpfs none {0}", ("sandbox_error", "")),
+], ids=["nothing", "directory", "device", "mount"])
+def test_what_is_bound_is_what_was_planned(shelf, command, ends):
+    """What the ceiling judged, and the plan saw, and nothing that took its place since."""
+    bound = shelf / "late"
+    bound.mkdir(exist_ok=True)
+    (bound / "whose").write_text("mine")
+    try:
+        result = run_by(late(shelf, "late-launch", command.format(bound)), shelf, MODES[0],
+                        "--ro", f"{bound}:/data", "--", "/bin/cat", "/data/whose",
+                        before=harness.in_mounts(f"mount --bind {shelf}/etc /etc"))
+    finally:
+        for path in (bound, shelf / "late.before"):
+            shutil.rmtree(path, ignore_errors=True)
+    assert (result.outcome, result.out) == ends, result
+    if ends[0] != "exited":
+        assert "Stale file handle" in result.json["error"]["message"], result

@@ -63,6 +63,11 @@ static void bytes_are_counted_as_they_are_read(void **state)
 	assert_int_equal(files_collect(proc, "maps", "out", &caps, &w->list, &w->err), -1);
 	assert_non_null(strstr(w->err.message, "\"maps\": more than the 100 bytes"));
 	assert_false(exists(AT_FDCWD, "out"));
+	/* Of several reads, each of less than the cap, the sum counts. */
+	caps.bytes = 8192;
+	assert_int_equal(files_collect(proc, "smaps", "out", &caps, &w->list, &w->err), -1);
+	assert_non_null(strstr(w->err.message, "\"smaps\": more than the 8192 bytes"));
+	assert_false(exists(AT_FDCWD, "out"));
 	w->ws = proc;
 	assert_collects(w, "maps", "out");
 	w->ws = ws;

@@ -179,12 +179,18 @@ static void refuses_spans_outside(void **state)
 	plan = fresh();
 	plan->hostname = plan->size;
 	refused("plan: host name or working directory");
+	/* The builder's memory goes on behind the plan, with zeros. */
+	plan = fresh();
+	plan->hostname = plan->size + 8;
+	refused("plan: host name or working directory");
 }
 
 static void refuses_run_ids_and_cgroups(void **state)
 {
 	(void)state;
 	memcpy(fresh()->run_id, "../x", 5);
+	refused("plan: ids");
+	memcpy(fresh()->run_id, "../a", 5);
 	refused("plan: ids");
 	struct plan *plan = fresh();
 	memset(plan->run_id, 'a', sizeof(plan->run_id));
