@@ -37,7 +37,7 @@ def collect(lab, progress, layer=None):
 
 def control(table, row, mode):
     """Without all that stop it: it must succeed."""
-    return [tuple(table.stoppers(row, mode))]
+    return [tuple(name for name in table.names if name in table.stoppers(row, mode))]
 
 
 def mode_rows(lab):
@@ -103,6 +103,8 @@ def show(data, out: Out):
     out.line()
     out.wrap(LEGEND)
     show_layers(data, out)
+    out.title("Second walls: what is seen when more than one layer is removed")
+    out.table(["attack", "mode", "removed", "seen"], second_walls(data), gap=2)
     out.problems(data["problems"])
 
 
@@ -115,7 +117,7 @@ def show_mode(data, out, mode, names, at):
         all_layers = at.get((row["id"], mode, ()))
         marks = [mark(at.get((row["id"], mode, one)), all_layers)
                  for one in [(), *((name,) for name in names)]]
-        signs = ", ".join(f"{layer} {sign}" for layer, sign in row["modes"][mode]["stops"])
+        signs = ", ".join(f"{by} {sign}" for by, sign in row["modes"][mode]["stops"])
         start = f"{row['group']} {row['id']:<{width - 2}}"
         room = 119 - len(start) - 2 * len(marks)
         out.line(start + " ".join(out.paint(*one) for one in marks) + " "
@@ -136,3 +138,68 @@ def show_layers(data, out):
         if not alone and layer["also_stopped_by"]:
             rows.append(["", "", ("a second wall: " + layer["also_stopped_by"], "grey"), ""])
     out.table(["layer", "n", "attacks that it alone stops"], [row[:3] for row in rows], gap=2)
+
+
+def second_walls(data):
+    """[attack, modes, layers removed, sign] of cells without more than one layer."""
+    found = {}
+    for cell in data["cells"]:
+        if len(cell["out"]) > 1:
+            key = cell["attack"], " ".join(cell["out"]), cell["sign"] or "not judged"
+            found.setdefault(key, []).append(cell["mode"])
+    return [[name, ", ".join(modes), removed,
+             (sign, "yellow" if sign == attack.DONE else "green")]
+            for (name, removed, sign), modes in found.items()]
+
+
+# ---- The page ------------------------------------------------------------------------------------
+
+KINDS = {"-": "absent", "!": "bad", "O": "done", "·": "stop", "=": "other"}
+KEY = [("·", "stop", "stopped as with all layers"), ("=", "other", "stopped by another layer"),
+       ("O", "done", "succeeds without it"), ("!", "bad", "not as declared"),
+       ("", "absent", "not in this mode")]
+
+
+def page(data, page):
+    names = [layer["name"] for layer in data["layers"]]
+    at = {(cell["attack"], cell["mode"], tuple(cell["out"])): cell for cell in data["cells"]}
+    page.words("Each row is an attack, each column a layer that was removed, with those that cannot "
+               "be put up without it; in the first column none was.")
+    page.legend(KEY)
+    for mode in data["modes"]:
+        page.heading(f"Mode {mode['name']}: {mode['what']}")
+        if not mode["run"]:
+            page.words(f"Not run: {mode['why_not'] or 'not asked for'}.", "faint")
+            continue
+        for layer, why in mode["absent"].items():
+            page.words(f"No column {layer}: {why}.", "faint")
+        rows = []
+        for row in data["attacks"]:
+            why_not = row["modes"][mode["name"]]["why_not"]
+            if why_not is None:
+                rows.append(heat_row(row, mode["name"], names, at))
+        page.heat(["none", *names], rows)
+    page.heading("What each layer is for")
+    rows = []
+    for layer in data["layers"]:
+        alone = sorted({one for one, _ in data["alone"][layer["name"]]})
+        pairs = sorted({one for one, _ in data["with_others"][layer["name"]]} - set(alone))
+        rows.append([layer["name"], ", ".join(alone) or (layer["also_stopped_by"] or "", "faint"),
+                     ", ".join(pairs)])
+    page.table(["layer", "attacks that it alone stops, or why there is none",
+                "and stops with the others removed that stop them too"], rows)
+    page.heading("Second walls: what is seen when more than one layer is removed")
+    page.table(["attack", "mode", "removed", "seen"],
+               [[*row, (sign, "no" if sign == attack.DONE else "yes")]
+                for *row, (sign, _) in second_walls(data)])
+
+
+def heat_row(row, mode, names, at):
+    cells = []
+    for out in [(), *((name,) for name in names)]:
+        cell = at.get((row["id"], mode, out))
+        sign = mark(cell, at.get((row["id"], mode, ())))[0]
+        what = f"without {'+'.join(out) or 'nothing'}: {cell['sign']}" if cell else ""
+        cells.append((sign if cell else "", KINDS[sign], what))
+    by = ", ".join(f"{names} {sign}" for names, sign in row["modes"][mode]["stops"])
+    return row["group"], row["id"], f"{row['does']}; success: {row['success']}", cells, by

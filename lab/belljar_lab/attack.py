@@ -25,10 +25,11 @@ To add an attack, write one row and one small program.
    meets them. With a set of layers in force the attack must be stopped if and only if one of these
    is among them, with the sign of the first that is. Without any of them it must be `done`: that
    is the positive control, and it is a cell like the others. A layer that does it with the help of
-   another is joined to it, "deadline+cgroup": the entry counts while both are in force. A third element limits an entry to
-   some modes, a fourth to hosts with some fact (host.py): ("landlock", "EPERM", EVERY, "scopes").
-   Where reality is more entangled, `without` says the sign for one set of layers left out:
-   {"caps+mount": "EPERM"}; {"caps+mount@root": "EPERM"} for one mode only.
+   another is joined to it, "deadline+cgroup": the entry counts while both are in force. A third
+   element limits an entry to some modes, a fourth to hosts with some fact (host.py):
+   ("landlock", "EPERM", EVERY, "landlock-scopes"). Where reality is more entangled, `without` says
+   the sign for one set of layers left out: {"caps+mount": "EPERM"}; {"caps+mount@root": "EPERM"}
+   for one mode only.
 4. `belljar-lab ablate --attack ID` shows whether it is so.
 """
 

@@ -100,6 +100,17 @@ class Lab:
                              stdout=subprocess.PIPE).stdout
         return json.loads(out)["layers"]
 
+    def host_facts(self):
+        """What a reader of the tables wants to know of this host: {name: text}."""
+        version = subprocess.run([self.binaries / "lab-belljar", "--version"], check=True,
+                                 stdout=subprocess.PIPE, text=True).stdout.strip()
+        return {"belljar": version.removeprefix("belljar "), "kernel": os.uname().release,
+                "machine": os.uname().machine, "CPUs": str(os.cpu_count()),
+                "cgroups": host.cgroup_version(), "Landlock ABI": str(host.landlock_abi()),
+                "started by": "root" if os.geteuid() == 0 else "an ordinary user",
+                "attacks": str(len(self.table.attacks)), "cells": str(len(self.seen)),
+                "at": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
+
     # ---- Workers --------------------------------------------------------------------------------
 
     def outer(self, cgroups, number):

@@ -47,6 +47,12 @@ def landlock_refuses_whiteouts():
         os._exit(status)
 
 
+def cgroup_version():
+    if read(f"{CGROUPS}/cgroup.controllers"):
+        return "v2"
+    return "v1 and v2" if os.path.isdir(f"{CGROUPS}/unified") else "v1"
+
+
 def root_has_cgroups():
     """Whether root can make cgroups here, by version 2 or by version 1."""
     version_2 = read(f"{CGROUPS}/cgroup.controllers").split()

@@ -86,3 +86,35 @@ def show(data, out: Out):
             out.wrap(f"Mode {mode['name']}: only the last of these steps, {last[0]['added']}, stops "
                      + ", ".join(one["attack"] for one in last) + ".")
     out.problems(data["problems"])
+
+
+def page(data, page):
+    """A heat map of the rungs: what had arrived when it was first stopped."""
+    page.words("Each column is a layer that arrives, in order of set-up, beside all those left of it. "
+               "Each attack was tried at every step up to the first that stops it.")
+    page.legend([("O", "done", "succeeds"), ("X", "other", "first stopped here"),
+                 ("", "absent", "not in this mode"), ("!", "bad", "not as declared")])
+    names = [layer["name"] for layer in data["layers"]]
+    at = {(cell["attack"], cell["mode"], cell["added"]): cell for cell in data["cells"]}
+    first = {(one["attack"], one["mode"]): one["step"] for one in data["first"]}
+    for mode in [mode for mode in data["modes"] if mode["run"]]:
+        page.heading(f"Mode {mode['name']}: {mode['what']}")
+        rows = []
+        for row in data["attacks"]:
+            if row["modes"][mode["name"]]["why_not"] is None:
+                key = row["id"], mode["name"]
+                cells = [rung(at.get((*key, name)), first.get(key), name in mode["absent"])
+                         for name in ["nothing", *names]]
+                rows.append((row["group"], row["id"], row["does"], cells, ""))
+        page.heat(["nothing", *names], rows)
+
+
+def rung(cell, first, absent):
+    if absent:
+        return "", "absent", ""
+    if cell is None or (first is not None and cell["step"] > first):
+        return "", "stop", "stopped"
+    what = f"with the layers up to {cell['added']}: {cell['sign']}"
+    if cell["sign"] != cell["expected"]:
+        return "!", "bad", what
+    return ("O", "done", what) if cell["sign"] == attack.DONE else ("X", "other", what)

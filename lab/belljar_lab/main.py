@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 
-from belljar_lab import attack, attacks, outer, show
+from belljar_lab import attack, attacks, outer, page, show
 from belljar_lab.cells import Lab
 
 # In the order in which `all` runs them; a module each, with VERB, HELP, collect() and show().
@@ -95,8 +95,12 @@ def run_verbs(binaries, args):
                 if not args.json:
                     module.show(data[module.VERB], out)
     good = all(one["ok"] for one in data.values())
+    facts = lab.host_facts()
+    if args.html:
+        page.write(args.html, VERBS, data, facts)
     if args.json:
-        json.dump(data if args.verb == "all" else data[args.verb], sys.stdout, indent=1)
+        whole = {"schema": "belljar-lab/1", "ok": good, "host": facts, "tables": data}
+        json.dump(whole, sys.stdout, indent=1)
         print()
     else:
         out.line()

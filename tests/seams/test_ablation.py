@@ -7,11 +7,12 @@ that are broken and rows that make no sense are planted in it.
 """
 
 import dataclasses
+import re
 
 import pytest
 
 import seams
-from belljar_lab import ablate, attack, attacks, cells, host, ladder
+from belljar_lab import ablate, attack, attacks, cells, host, ladder, page
 
 LAYERS = seams.table()["layers"]
 TABLE = attack.Table(attacks.ROWS, LAYERS, host.facts())
@@ -103,3 +104,14 @@ def test_an_oracle_that_is_broken_fails(lab):
     """The program says that it worked, and nothing of it is seen."""
     got = lab.call("user", run_planted)
     assert got.sign == "" and "outside it is not seen to have worked" in got.problem
+
+
+def test_the_page_is_whole_and_fetches_nothing(lab, monkeypatch, tmp_path):
+    rows = [row for row in TABLE.attacks if row.id == READS]
+    monkeypatch.setattr(lab, "table", attack.Table(rows, LAYERS, host.facts(), whole=False))
+    monkeypatch.setattr(lab, "modes", ["user"])
+    path, facts = tmp_path / "report.html", {"kernel": "<b>"}
+    page.write(path, [ablate], {"ablate": ablate.collect(lab, None)}, facts)
+    text = path.read_text()
+    assert text.count('title="without mount: done"') == 1 and "&lt;b&gt;" in text
+    assert not re.search(r'(src|href)=(?!"#)|<script|url\(|@import', text)
