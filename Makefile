@@ -15,6 +15,7 @@ FUZZ_SECONDS ?= 3600
 NAME         ?= $(shell uname -r)
 DESTDIR  ?=
 HUMANEVAL ?=
+DEFECTS   ?=
 
 override BUILD := $(abspath $(BUILD))
 STAGE  := $(BUILD)/stage
@@ -23,12 +24,13 @@ MESON  ?= meson
 export BUILD STAGE MESON PYTHON
 unexport DESTDIR
 
-.PHONY: help setup stage run test gates bench fuzz install docs clean
+.PHONY: help setup stage run test gates defects bench fuzz install docs clean
 
 help:
 	@echo 'make run      build, then run an example program on real data; its answer and its receipt'
 	@echo 'make test     unit, simulator, rule and live tests (at most 10 minutes)'
 	@echo 'make gates    everything before a merge: compilers, sanitizers, analysers, other kernels (root)'
+	@echo 'make defects  every planted defect: which of them the tests would miss (root; 40 minutes)'
 	@echo 'make bench    numbers, side by side: [HUMANEVAL=FILE.jsonl.gz] [N=100] [SOAK=10000]'
 	@echo 'make fuzz     every fuzzer, FUZZ_SECONDS=3600 each'
 	@echo 'make docs     generated pages anew'
@@ -65,6 +67,11 @@ gates:
 	@tools/setup gates
 	@$(MAKE) --no-print-directory $(BUILD)/.with-tests stage
 	@$(PYTHON) -B tests/gates/gates.py
+
+defects:
+	@[ "$$(id -u)" -eq 0 ] || { echo 'make defects: needs root (cgroups, other users)' >&2; exit 1; }
+	@tools/setup test
+	@$(PYTHON) -B tests/defects/defects.py $(DEFECTS)
 
 bench: $(BUILD)/build.ninja
 	@tools/setup bench

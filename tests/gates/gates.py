@@ -116,6 +116,7 @@ GATES = {
     "soak": script("soak.sh", timeout=300),
     "filtered": filtered,
     "live": live,
+    "defects": script("defects.sh", timeout=900),
     "vm": other_kernels,
 }
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What counts tests fails closed: a skip, nothing at all, an exit that is not understood."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GATES = Path(__file__).resolve().parent.parent / "gates"
+sys.path.insert(0, str(GATES))
+import counting  # noqa: E402
+import gates  # noqa: E402
+
+
+def run_gate(monkeypatch, count):
+    monkeypatch.setitem(gates.GATES, "one", lambda: count)
+    return gates.run("one")
+
+
+def test_a_skip_fails_the_gate(monkeypatch):
+    got = run_gate(monkeypatch, counting.Count(passed=3, skipped=1, left_out=["x: no such host"]))
+    assert (got.passed, got.failed) == (3, 1)
+    got = run_gate(monkeypatch, counting.Count(passed=3))
+    assert (got.passed, got.failed) == (3, 0)
+
+
+def test_a_gate_that_breaks_fails(monkeypatch):
+    def broken():
+        raise OSError("no compiler")
+    monkeypatch.setitem(gates.GATES, "one", broken)
+    assert gates.run("one").failed == 1
+
+
+@pytest.mark.parametrize("count, status", [
+    (counting.Count(passed=1), 0), (counting.Count(), 1), (counting.Count(passed=5, failed=1), 1),
+    (counting.Count(skipped=5), 1)])
+def test_nothing_that_ran_is_no_success(count, status):
+    with pytest.raises(SystemExit) as end:
+        counting.close("x", count, 0)
+    assert end.value.code == status
+
+
+JUNIT = """<testsuites><testsuite><testcase classname="a" name="b">{}</testcase></testsuite></testsuites>"""
+
+
+@pytest.mark.parametrize("inside, passed, failed, skipped", [
+    ("", 1, 0, 0), ("<failure/>", 0, 1, 0), ("<error/>", 0, 1, 0), ('<skipped message="m"/>', 0, 0, 1)])
+def test_a_result_of_pytest_is_counted_as_what_it_is(tmp_path, inside, passed, failed, skipped):
+    report = tmp_path / "report.xml"
+    report.write_text(JUNIT.format(inside))
+    got = counting.count_junit(report, "x")
+    assert (got.passed, got.failed, got.skipped) == (passed, failed, skipped)
+
+
+@pytest.mark.parametrize("text, failed", [
+    ("def test_a(): pass", 0), ("def test_a(): assert False", 1), ("", 1), ("import no_such_module", 1)])
+def test_a_run_of_pytest_is_failed_by_no_test_at_all(tmp_path, monkeypatch, text, failed):
+    monkeypatch.setattr(counting, "BUILD", tmp_path)
+    monkeypatch.setattr(counting, "STAGE", tmp_path)
+    monkeypatch.setattr(counting, "reachable", lambda path: True)
+    (tmp_path / "test_x.py").write_text(text)
+    got = counting.run_pytest("x", [str(tmp_path)])
+    assert bool(got.failed) == bool(failed)
+
+
+RECORD = {"name": "n", "result": "OK", "stdout": ""}
+
+
+@pytest.mark.parametrize("record, passed, failed, skipped", [
+    ({}, 1, 0, 0), ({"result": "SKIP"}, 0, 0, 1), ({"result": "FAIL"}, 0, 1, 0),
+    ({"result": "TIMEOUT"}, 0, 1, 0), ({"stdout": "1..2\nok 1 - a\nok 2 - b\n"}, 2, 0, 0),
+    ({"stdout": "1..2\nok 1 - a\nnot ok 2 - b\n", "result": "FAIL"}, 1, 1, 0),
+    ({"stdout": "1..1\nok 1 - a # SKIP no\n"}, 0, 0, 1)])
+def test_a_result_of_meson_is_counted_as_what_it_is(record, passed, failed, skipped):
+    got = counting.count_record({**RECORD, **record})
+    assert (got.passed, got.failed, got.skipped) == (passed, failed, skipped)
+
+
+def test_a_list_of_known_findings_hides_no_other(tmp_path):
+    output, known = tmp_path / "output", tmp_path / "known"
+    output.write_text("../src/a.c:1:2: warning: bad [-Wbad]\n../src/b.c:1:2: warning: bad [-Wbad]\n")
+    known.write_text("src/a.c bad a reason\n")
+    done = subprocess.run([sys.executable, GATES / "known.py", output, known], stdout=subprocess.PIPE,
+                          text=True, check=False)
+    assert done.returncode == 1 and "src/b.c" in done.stdout and "src/a.c" not in done.stdout
