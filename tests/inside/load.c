@@ -266,7 +266,8 @@ static void do_orphans(int argc, char **argv)
 	long count = bounded(argv[0], 5000), made = 0;
 
 	(void)argc;
-	for (; made < count; made++) {
+	/* The last may not have been reaped yet: a fork that fails is tried again, not for ever. */
+	for (long tries = 0; made < count && tries < 3000 + count; tries++) {
 		pid_t pid = fork();
 
 		if (pid == 0) {
@@ -276,13 +277,14 @@ static void do_orphans(int argc, char **argv)
 		}
 		int status = 1;
 		if (pid < 0 || waitpid(pid, &status, 0) < 0 || status) {
-			/* The last ones may not have been reaped yet. */
 			struct timespec moment = {.tv_nsec = 1000000};
 
 			if (errno && errno != EAGAIN)
 				break;
 			(void)nanosleep(&moment, NULL);
+			continue;
 		}
+		made++;
 	}
 	say("orphans", made == count ? made : -1);
 }

@@ -105,14 +105,30 @@ def test_the_program_goes_first_where_the_hosts_memory_runs_out(bell, token):
 
 def test_soft_limits_of_the_caller_are_not_set_ups(bell):
     """Its hard ones stand; a soft one it may have lowered for itself."""
+    source = bell.file("large", b"x" * (2 << 20))
+
     def odd():
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 4096))
-    source = bell.dir("many")
-    for number in range(3):
-        (source / str(number)).write_text("x")
-    got = bell.run("--in", f"{source}:many", "--", "/bin/sh", "-c", "ulimit -S -n; ls many | wc -l",
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+    got = bell.run("--in", f"{source}:large", "--", "/bin/sh", "-c", "ulimit -S -n; wc -c <large",
                    preexec_fn=odd)
-    assert got.out.split() == ["1024", "3"], got
+    assert got.out.split() == ["1024", str(2 << 20)], got
+
+
+def test_nobody_but_belljar_holds_what_its_caller_left_open(bell, token, canary):
+    leaked = os.open(canary, os.O_RDONLY)
+    try:
+        process = bell.start_inside("pause", token, pass_fds=(leaked,))
+        assert harness.until(lambda: harness.marked(token))
+        holders = {pid: [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+                   for pid in {process.pid} | harness.descendants(process.pid)}
+        mine = holders.pop(process.pid)
+    finally:
+        os.close(leaked)
+        end(bell, process, token)
+    assert str(canary) in mine, "what is looked for would be found"
+    assert len(holders) >= 4, "launcher, guard, init and program"
+    assert not any(str(canary) in links for links in holders.values()), holders
 
 
 def test_the_limits_are_in_the_files_of_the_runs_cgroup(first_bell, token):
@@ -201,6 +217,27 @@ def test_the_least_abi_of_landlock_may_be_the_one_that_is_there(bell):
         assert got.outcome == outcome, got
 
 
+# ---- Outputs -------------------------------------------------------------------------------------
+
+
+def test_every_output_is_delivered(bell):
+    names = ("one", "two", "three")
+    options = [word for name in names for word in ("--out", f"{name}:{bell.place / name}")]
+    got = bell.run(*options, "--", "/bin/sh", "-c", "for n in one two three; do echo $n >$n; done")
+    assert got.exit_code == 0 and [file["path"] for file in got.files] == list(names), got
+    assert [(bell.place / name).read_text() for name in names] == ["one\n", "two\n", "three\n"]
+
+
+def test_an_output_that_was_not_made_is_no_success(bell):
+    """What was asked for did not come, whatever the program says of itself."""
+    out = bell.place / "never"
+    got = bell.run("--out", f"never:{out}", "--", "/bin/true")
+    assert (got.outcome, got.exit_code, got.status, got.retry) == ("exited", 0, 125, "change"), got
+    assert not out.exists()
+    # A failure of the program's own is the greater one.
+    assert bell.run("--out", f"never:{out}", "--", "/bin/sh", "-c", "exit 4").status == 4
+
+
 # ---- Output and time -----------------------------------------------------------------------------
 
 
@@ -237,6 +274,55 @@ def test_an_end_that_came_by_itself_counts_before_the_deadline(bell, token):
     out, err = bell.finish(process)
     got = harness.Result(process, "stopped", out, err)
     assert (got.outcome, got.exit_code) == ("exited", 7), got
+
+
+BURNERS = """
+import os, time
+def burn(seconds):
+    while time.process_time() < seconds: pass
+def child(seconds):
+    pid = os.fork()
+    if pid == 0:
+        burn(time.process_time() + seconds)
+        os._exit(0)
+    os.waitpid(pid, 0)
+"""
+
+
+def test_the_cpu_time_of_short_children_counts(bell):
+    """Each is over before a second look at it; its parent's account has it."""
+    code = BURNERS + """
+import resource
+while resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime < 2: child(0.008)
+"""
+    got = bell.python(code, "--cpu-time", "600ms", "--time", "80s", "--cpus", "1")
+    assert (got.outcome, got.limits_hit) == ("cpu_limit", ["cpu"]), got
+
+
+def test_limits_hold_though_nobody_reads_the_output(bell, token):
+    """Whoever started belljar does not read: the launcher goes on all the same."""
+    code = BURNERS + f"""
+if os.fork() == 0:
+    while True: os.write(1, b"x" * 65536)
+marker = "{token}"
+while True: child(0.2)
+"""
+    reader, writer = os.pipe()
+    process = bell.start("--cpu-time", "1s", "--time", "90s", "--cpus", "1", "-c", code + "#" + token,
+                         "--lang", "python", json_=False, stdout=writer)
+    os.close(writer)
+    try:
+        assert harness.until(lambda: harness.inits(process.pid), 10)
+        assert harness.until(lambda: not harness.inits(process.pid), 30)
+    finally:
+        os.close(reader)
+        process.terminate()
+        bell.finish(process)
+
+
+def test_an_input_that_nobody_gives_has_an_end(bell):
+    got = bell.run("--", "/bin/cat")
+    assert (got.outcome, got.exit_code) == ("exited", 0), got
 
 
 # ---- Names ---------------------------------------------------------------------------------------

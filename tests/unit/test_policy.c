@@ -649,27 +649,6 @@ static void a_refusal_names_field_value_ceiling_and_file(void **state)
 	policy_free(&ceiling);
 }
 
-static void an_empty_list_of_the_operator_allows_nothing(void **state)
-{
-	struct room *room = *state;
-	struct policy policy, ceiling;
-	struct bj_error err = {0};
-	const char *path = write_file(room, "op.json", "{\"accept_missing\": []}");
-	const char *user = write_file(room, "user.json", "{\"accept_missing\": [\"landlock\"]}");
-	policy_init(&policy);
-	assert_int_equal(policy_load(&policy, user, NULL), 0);
-	assert_int_equal(ceiling_load_from(&ceiling, path, NULL), 0);
-	assert_int_equal(ceiling_check(&policy, &ceiling, &err), -1);
-	assert_int_equal(err.code, BJ_REFUSED);
-	assert_non_null(strstr(err.message, "accept_missing \"landlock\""));
-	policy_free(&ceiling);
-	/* Where no file says anything, both may be. */
-	assert_int_equal(ceiling_load_from(&ceiling, path_in(room, "absent.json"), NULL), 0);
-	assert_int_equal(ceiling_check(&policy, &ceiling, &err), 0);
-	policy_free(&ceiling);
-	policy_free(&policy);
-}
-
 static void a_ceiling_that_cannot_be_understood_refuses_everything(void **state)
 {
 	struct room *room = *state;
@@ -811,7 +790,6 @@ int main(void)
 		WITH_ROOM(the_builtin_ceiling_is_the_documented_one),
 		WITH_ROOM(above_the_ceiling_is_refused_field_by_field),
 		WITH_ROOM(a_refusal_names_field_value_ceiling_and_file),
-		WITH_ROOM(an_empty_list_of_the_operator_allows_nothing),
 		WITH_ROOM(a_ceiling_that_cannot_be_understood_refuses_everything),
 		WITH_ROOM(read_only_binds_stay_beneath_the_prefixes),
 		cmocka_unit_test(only_cgroup_and_landlock_may_be_missing),

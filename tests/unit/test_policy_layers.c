@@ -45,11 +45,35 @@ static void a_policy_file_may_name_exactly_those(void **state)
 	}
 }
 
+/* Not to name any is to allow none; not to say anything is to allow both. */
+static void an_empty_list_of_the_operator_allows_nothing(void **state)
+{
+	(void)state;
+	char landlock[] = "landlock";
+	char *const none[] = {NULL}, *const one[] = {landlock, NULL};
+	struct policy policy, ceiling;
+	struct bj_error err = {0};
+	assert_int_equal(ceiling_load_from(&ceiling, "/nonexistent/policy.json", NULL), 0);
+	policy_init(&policy);
+	policy.list[FIELD_accept_missing] = list_copy(one);
+	assert_non_null(policy.list[FIELD_accept_missing]);
+	assert_int_equal(ceiling_check(&policy, &ceiling, &err), 0);
+	list_free(ceiling.list[FIELD_accept_missing]);
+	ceiling.list[FIELD_accept_missing] = list_copy(none);
+	assert_non_null(ceiling.list[FIELD_accept_missing]);
+	assert_int_equal(ceiling_check(&policy, &ceiling, &err), -1);
+	assert_int_equal(err.code, BJ_REFUSED);
+	assert_non_null(strstr(err.message, "accept_missing \"landlock\""));
+	policy_free(&ceiling);
+	policy_free(&policy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_layer_table_and_the_policy_agree),
 		cmocka_unit_test(a_policy_file_may_name_exactly_those),
+		cmocka_unit_test(an_empty_list_of_the_operator_allows_nothing),
 	};
 	return cmocka_run_group_tests_name("policy_layers", tests, NULL, NULL);
 }

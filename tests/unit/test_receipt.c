@@ -121,6 +121,19 @@ static void one_wrong_number_is_refused(void **state)
 	}
 }
 
+static void ids_that_agree_and_are_not_the_runs_are_refused(void **state)
+{
+	(void)state;
+	for (int group = 0; group < 2; group++) {
+		uint32_t *ids = group ? facts.posture.gid : facts.posture.uid;
+		as_planned();
+		accepts(LAYER_USER);
+		for (int i = 0; i < 4; i++)
+			ids[i] = 0;
+		refuses(LAYER_USER, group ? GIDS : UIDS);
+	}
+}
+
 static void the_other_side_of_each_bound_is_accepted(void **state)
 {
 	(void)state;
@@ -403,6 +416,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layer_passes_as_planned),
 		cmocka_unit_test(one_wrong_number_is_refused),
+		cmocka_unit_test(ids_that_agree_and_are_not_the_runs_are_refused),
 		cmocka_unit_test(the_other_side_of_each_bound_is_accepted),
 		cmocka_unit_test(one_wrong_limit_is_refused),
 		cmocka_unit_test(a_lower_core_limit_is_the_callers_or_refused),
