@@ -90,8 +90,8 @@ def show(data, out: Out):
 
 def page(data, page):
     """A heat map of the rungs: what had arrived when it was first stopped."""
-    page.words("Each column is a layer that arrives, in order of set-up, beside all those left of it. "
-               "Each attack was tried at every step up to the first that stops it.")
+    page.words("Each column is a layer that arrives, in order of set-up, beside all those left of "
+               "it. Each attack was tried at every step up to the first that stops it.")
     page.legend([("O", "done", "succeeds"), ("X", "other", "first stopped here"),
                  ("", "absent", "not in this mode"), ("!", "bad", "not as declared")])
     names = [layer["name"] for layer in data["layers"]]
