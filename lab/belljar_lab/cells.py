@@ -5,6 +5,7 @@ A cell is one attack, in one mode, with some layers left out. Each worker has na
 of its own, so two of them run at a time.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -125,9 +126,10 @@ class Lab:
         return self.outers[key]
 
     def close(self):
-        for one in self.outers.values():
-            one.stop()
-            os.rmdir(one.place)
+        with contextlib.ExitStack() as stack:
+            for one in self.outers.values():
+                stack.callback(os.rmdir, one.place)
+                stack.callback(one.stop)
         self.outers.clear()
 
     def __enter__(self):

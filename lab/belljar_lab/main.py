@@ -5,6 +5,7 @@ import argparse
 import importlib
 import importlib.util
 import json
+import signal
 import subprocess
 import sys
 
@@ -115,8 +116,14 @@ def list_attacks():
     return 0
 
 
+def ended(*_):
+    """Nothing is left behind by a lab that is told to end."""
+    raise SystemExit(143)
+
+
 def main(libexecdir):
     args = parser().parse_args()
+    signal.signal(signal.SIGTERM, ended)
     binaries = libexecdir
     try:
         return list_attacks() if args.verb == "list" else run_verbs(binaries, args)

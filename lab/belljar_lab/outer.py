@@ -187,9 +187,9 @@ class Outer:
 
     def stop(self):
         """Everything in it dies with its pid 1, and that with its parent."""
-        os.kill(self.pid, signal.SIGKILL)
         self.mine.close()
-        with contextlib.suppress(ChildProcessError):
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
         for path in self.cgroups:
             for folder in (f"{path}/leaf", path):
