@@ -213,6 +213,31 @@ static int expect(struct run *run, int socket, enum child_message_kind kind,
 	return broken(fault, LAYER_INIT, "init answers", n < 0 ? errno : EPIPE);
 }
 
+static int expect_program(struct run *run, enum child_message_kind kind,
+			  struct child_message *message, pid_t *pid, struct fault *fault)
+{
+	return expect(run, run->program_socket, kind, message, NULL, NULL, pid, fault);
+}
+
+/*
+ * Why the program's process, which has ended, failed: by its own last word, behind its proof for
+ * one, or by that of init, with which it ended. False: there is none, and `fault` stays as it is.
+ */
+static bool last_word(struct run *run, struct fault *fault)
+{
+	struct child_message message;
+	struct fault said;
+	do {
+		said = (struct fault){0};
+		memset(&message, 0, sizeof(message));
+		(void)expect_program(run, MESSAGE_NONE, &message, NULL, &said);
+	} while (message.kind == MESSAGE_BORN || message.kind == MESSAGE_PROOF);
+	if (message.kind != MESSAGE_FAULT && message.kind != MESSAGE_EXEC)
+		return false;
+	*fault = said;
+	return true;
+}
+
 /* Lets a child go on; one that is gone has left its reason in the socket. */
 static int let_go(struct run *run, int socket, const int *fds, size_t fd_count, struct fault *fault)
 {
@@ -225,14 +250,11 @@ static int let_go(struct run *run, int socket, const int *fds, size_t fd_count, 
 		return step_failed(fault, &step, os);
 	if (send_packet(socket, &go, 1, fds, fd_count) == 0)
 		return 0;
-	(void)expect(run, socket, MESSAGE_NONE, &message, NULL, NULL, NULL, fault);
+	if (socket == run->init_socket)
+		(void)expect(run, socket, MESSAGE_NONE, &message, NULL, NULL, NULL, fault);
+	else if (!last_word(run, fault))
+		(void)broken(fault, LAYER_INIT, "let the program's process go on", EPIPE);
 	return -1;
-}
-
-static int expect_program(struct run *run, enum child_message_kind kind,
-			  struct child_message *message, pid_t *pid, struct fault *fault)
-{
-	return expect(run, run->program_socket, kind, message, NULL, NULL, pid, fault);
 }
 
 static int wait_ready(struct run *run, struct fault *fault)
@@ -275,11 +297,12 @@ static int seize(struct run *run, struct fault *fault)
 	if (STEP(fault, LAYER_INIT, HOOK_PARENT, "seize the program's process",
 		 ptrace(PTRACE_SEIZE, run->launch.program, NULL, options)) == 0)
 		return 0;
-	/* One of its layers may have failed already: then that is why it could not be seized. */
-	struct fault said = {0};
-	(void)expect_program(run, MESSAGE_NONE, &message, NULL, &said);
-	if (message.kind == MESSAGE_FAULT || message.kind == MESSAGE_EXEC)
-		*fault = said;
+	/*
+	 * One of its layers may have failed already: then that is why it could not be seized. It
+	 * ends with init now, so that there is a last word to wait for.
+	 */
+	(void)syscall(SYS_pidfd_send_signal, run->launch.init_pidfd, SIGKILL, NULL, 0);
+	(void)last_word(run, fault);
 	return -1;
 }
 
@@ -310,7 +333,6 @@ static int bad_image(struct run *run, struct fault *fault)
 
 static int wait_exec_stop(struct run *run, struct fault *fault)
 {
-	struct child_message message;
 	struct signalfd_siginfo info;
 	for (;;) {
 		int status, got = 0;
@@ -325,9 +347,9 @@ static int wait_exec_stop(struct run *run, struct fault *fault)
 		if (pid > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
 			return bad_image(run, fault);
 		if (pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status))) {
-			/* Its last word is a fault; any other is one too. */
-			(void)expect_program(run, MESSAGE_NONE, &message, NULL, fault);
-			return broken(fault, LAYER_INIT, "start the program", EPROTO);
+			if (!last_word(run, fault))
+				(void)broken(fault, LAYER_INIT, "start the program", EPROTO);
+			return -1;
 		}
 		if (pid == 0 && wait_readable(run, run->signals, fault) < 0)
 			return -1;
