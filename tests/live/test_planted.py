@@ -177,7 +177,8 @@ def test_a_stopped_init_does_not_keep_a_program_that_printed_too_much(bell, toke
         (init,) = found
         os.kill(init, signal.SIGSTOP)
         # The fifo's other end, through the program's own root.
-        (reader, *_) = [pid for pid in harness.marked(token)]
+        (reader, *_) = harness.marked(token)
+        assert harness.until(lambda: os.path.exists(f"/proc/{reader}/root/workspace/fifo"))
         with open(f"/proc/{reader}/root/workspace/fifo", "w", encoding="ascii") as fifo:
             fifo.write("go\n")
     finally:

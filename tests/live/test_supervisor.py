@@ -16,6 +16,10 @@ def gone(token):
     return harness.until(lambda: not harness.marked(token), 10)
 
 
+def asleep(*pids):
+    return all(harness.read(f"/proc/{pid}/stat").rpartition(b") ")[2].startswith(b"S") for pid in pids)
+
+
 @attack("K01", "K02")
 def test_signals_reach_nobody_outside_the_run(bell, token):
     bystander = subprocess.Popen(["sleep", "600"])
@@ -79,6 +83,8 @@ def test_when_the_launcher_is_killed_the_program_is_gone_and_the_result_says_so(
     process = bell.start_inside(*words)
     assert harness.until(lambda: harness.marked(token))
     (launcher,) = harness.launchers(process.pid) - {process.pid}
+    # The program has printed and pauses, and the launcher has read that and waits.
+    assert harness.until(lambda: asleep(launcher, *harness.marked(token)))
     os.kill(launcher, signal.SIGKILL)
     out, err = bell.finish(process)
     got = harness.Result(process, "killed", out, err)
