@@ -17,6 +17,8 @@ the test that must go red: "unit NAME" or "unit NAME: CASE", "sim NAME", "rules 
 A test that lists the steps of set-up by number is named with stars: [*open the pipe*].
 `equivalent` says in a line why no test can see it; then none may: of the fast suite, nor `near`.
 
+`on = "v1"` (or "v2"): only where cgroups are of that version is that code run; elsewhere it is left out.
+
 `hides = "ID"` is a defect of the suite itself: with it, the other defect is planted too, and its
 test must stay green. So the gate, which fails on a miss, fails for what was done to the suite.
 """
@@ -26,7 +28,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 AT_LEAST = 120  # fewer is not this catalogue
-KEYS = {"id", "what", "file", "old", "new", "edit", "red", "equivalent", "near", "hides"}
+KEYS = {"id", "what", "file", "old", "new", "edit", "red", "equivalent", "near", "hides", "on"}
 FOLDERS = {"live": "tests/live", "seams": "tests/seams", "defects": "tests/defects"}
 SUITES = ("unit", "sim", "rules")
 
@@ -42,10 +44,12 @@ class Defect:
             raise Bad(f"{place}: {self.id}: {sorted(set(row) - KEYS) or 'id and what'}")
         self.what, self.red = row["what"], row.get("red")
         self.equivalent, self.hides = row.get("equivalent"), row.get("hides")
-        self.near = row.get("near")
+        self.near, self.on = row.get("near"), row.get("on")
         self.edits = row.get("edit") or [{key: row.get(key) for key in ("file", "old", "new")}]
         if sum(map(bool, (self.red, self.equivalent, self.hides))) != 1:
             raise Bad(f"{place}: {self.id}: one of red, equivalent and hides says what is to come")
+        if self.on not in (None, "v1", "v2"):
+            raise Bad(f"{place}: {self.id}: on which version of cgroups?")
         if self.near and not self.equivalent:
             raise Bad(f"{place}: {self.id}: near is for what is equivalent")
         for edit in self.edits:

@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 
 import catalogue
-from worker import DoesNotBuild, Worker, counting, is_of
+from worker import CGROUPS, DoesNotBuild, Worker, counting, is_of
 
 PARTS = 6
 GOOD = ("caught", "equivalent")
@@ -233,6 +233,15 @@ def choose(defects, args, root):
     return [d for d in defects if not args.ids or d.id in args.ids]
 
 
+def of_this_host(chosen):
+    """Those whose code runs here. What is left to others is named, and named there."""
+    here = "v2" if (CGROUPS / "cgroup.controllers").exists() else "v1"
+    for defect in chosen:
+        if defect.on not in (None, here):
+            say(f"left to hosts with cgroup {defect.on}: {defect.id} {defect.what}")
+    return [defect for defect in chosen if defect.on in (None, here)]
+
+
 def place_for(root):
     """Where the live tests' ordinary user can reach what is built, kept from one time to the next."""
     place = counting.BUILD / "defects"
@@ -273,6 +282,7 @@ def main():
         return
     if os.geteuid() != 0:
         sys.exit("defects.py: needs root, as the tests do (cgroups, other users)")
+    chosen = of_this_host(chosen)
     place, made = place_for(args.root)
     workers = [Worker(place / str(n), args.root) for n in range(args.workers)]
     try:
