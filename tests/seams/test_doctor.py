@@ -51,8 +51,9 @@ BY_THE_DOCTOR = {
                  "seccomp_socket_filter"}, []),
     "fds": ({"fds_list", "fds_reopen"}, ["fd-planted"]),
 }
-# Layers that cannot be put up without another; their checks are red too.
-WITH_IT = {"nnp": {"landlock", "seccomp"}}
+# Layers that cannot be put up without another; their checks are red too. Without RLIMIT_NPROC it is
+# `monitor` that ends a run for its tasks, once it looks: what that run had still to try is not said.
+WITH_IT = {"nnp": {"landlock", "seccomp"}, "rlimit": {"mount", "cgroup"}}
 
 # A layer without which the doctor's program has no place to be in, or whose absence a policy may
 # accept: what the probe says by itself.
