@@ -19,6 +19,7 @@ Ends with 0 when every one that was chosen is caught or equivalent.
 import argparse
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -188,7 +189,7 @@ def judge_all(workers, chosen, by_id, root):
             scores.add(defect, "does not apply", why)
         else:
             applies.append(defect)
-    threads = [threading.Thread(target=worker.prepare) for worker in workers]
+    threads = [threading.Thread(target=worker.prepare, daemon=True) for worker in workers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -197,7 +198,7 @@ def judge_all(workers, chosen, by_id, root):
     ready, red = without_any(workers[0], applies, scores)
     for defect in ready:
         waiting.put(defect)
-    threads = [threading.Thread(target=work, args=(worker, waiting, scores, by_id))
+    threads = [threading.Thread(target=work, args=(worker, waiting, scores, by_id), daemon=True)
                for worker in workers]
     for thread in threads:
         thread.start()
@@ -284,6 +285,8 @@ def main():
         sys.exit("defects.py: needs root, as the tests do (cgroups, other users)")
     chosen = of_this_host(chosen)
     place, made = place_for(args.root)
+    # Told to end, it still takes its cgroups away.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     workers = [Worker(place / str(n), args.root) for n in range(args.workers)]
     try:
         scores, red = judge_all(workers, chosen, {d.id: d for d in defects}, args.root)
