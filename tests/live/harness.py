@@ -342,7 +342,9 @@ def marked(marker):
     """Processes of the host with `marker` in their command line, this one's command left out."""
     needle = marker.encode()
     command = bytes(BELLJAR)
-    return {pid for pid in processes() if needle in cmdline(pid) and command not in cmdline(pid)}
+    # Read once: between two readings of one that executes, the second may be empty.
+    lines = {pid: cmdline(pid) for pid in processes()}
+    return {pid for pid, line in lines.items() if needle in line and command not in line}
 
 
 def inits(of):

@@ -13,7 +13,6 @@
 #include <linux/seccomp.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
@@ -282,7 +281,8 @@ static int add_filter(void)
 	struct sock_fprog program = {.len = 1, .filter = &allow};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -1;
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+	/* By prctl: Valgrind 3.19 knows no seccomp(). */
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
 static void the_kernel_counts_filters_as_the_receipt_reads_them(void **state)
