@@ -38,15 +38,16 @@ import itertools
 from collections.abc import Callable
 
 DONE = "done"
-# Both without a cgroup; and an ordinary user with one.
-ROOT, USER, CGROUP = "root", "user", "cgroup"
-EVERY = (ROOT, USER, CGROUP)
-NO_CGROUP = (ROOT, USER)
+ROOT, USER, ROOT_CGROUP, USER_CGROUP = "root", "user", "root-cgroup", "user-cgroup"
 MODES = {
+    ROOT_CGROUP: "started by root, with a cgroup",
+    USER_CGROUP: "started by an ordinary user, with a cgroup",
     ROOT: "started by root, without a cgroup",
     USER: "started by an ordinary user, without a cgroup",
-    CGROUP: "started by an ordinary user, with a cgroup",
 }
+EVERY = tuple(MODES)
+BY_ROOT, BY_USER = (ROOT, ROOT_CGROUP), (USER, USER_CGROUP)
+WITH_CGROUP, NO_CGROUP = (ROOT_CGROUP, USER_CGROUP), (ROOT, USER)
 GROUPS = {
     "A": "reads the host", "B": "writes and persists", "C": "network and exfiltration",
     "D": "credentials", "E": "CPU and time", "F": "memory", "G": "processes",
@@ -95,7 +96,7 @@ class Table:
     @staticmethod
     def absent(mode):
         """Layers that a mode cannot have: {name: why}."""
-        if mode == CGROUP:
+        if mode in WITH_CGROUP:
             return {"monitor": "it takes the place of a cgroup, and there is one"}
         return {"cgroup": "this mode has no cgroup"}
 

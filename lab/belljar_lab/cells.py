@@ -155,7 +155,7 @@ class Lab:
                         index, (mode, function, *args) = left.popleft()
                     except IndexError:
                         return
-                    one = self.outer(mode == attack.CGROUP, number)
+                    one = self.outer(mode in attack.WITH_CGROUP, number)
                     got[index] = one.call(in_worker, function, *args)
                     if progress:
                         progress.step()
@@ -165,7 +165,7 @@ class Lab:
         if progress:
             progress.more(len(jobs))
         # Here, because a worker dies with the thread that made it.
-        for cgroups in sorted({job[0] == attack.CGROUP for job in jobs}):
+        for cgroups in sorted({job[0] in attack.WITH_CGROUP for job in jobs}):
             for number in range(AT_A_TIME):
                 self.outer(cgroups, number)
         threads = [threading.Thread(target=work, args=(number,)) for number in range(AT_A_TIME)]

@@ -7,6 +7,8 @@ import os
 import struct
 import tempfile
 
+from belljar_lab import attack
+
 SYS_LANDLOCK_CREATE_RULESET, SYS_LANDLOCK_RESTRICT_SELF = 444, 446
 PR_SET_NO_NEW_PRIVS = 38
 CGROUPS = "/sys/fs/cgroup"
@@ -77,6 +79,6 @@ def modes():
     """The modes that this host and this user can have: {mode: None, or why not}."""
     if os.geteuid() != 0:
         reason = "an ordinary user starts the lab: start it as root"
-        return {"root": reason, "user": None, "cgroup": reason}
+        return {mode: None if mode == attack.USER else reason for mode in attack.MODES}
     missing = None if root_has_cgroups() else "this host gives root no cgroups"
-    return {"root": None, "user": None, "cgroup": missing}
+    return {mode: missing if mode in attack.WITH_CGROUP else None for mode in attack.MODES}

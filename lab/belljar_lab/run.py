@@ -86,9 +86,9 @@ class Run:
     def __init__(self, worker, mode, without=()):
         self.mode, self.without = mode, tuple(without)
         self.place, self.world = worker.place, worker.world
-        self.cgroup = mode == attack.CGROUP
+        self.cgroup = mode in attack.WITH_CGROUP
         # Started by an ordinary user, the outer namespaces hold that one's id alone.
-        self.uid = outer.USER_ID if os.geteuid() == 0 and mode != attack.ROOT else 0
+        self.uid = outer.USER_ID if os.geteuid() == 0 and mode in attack.BY_USER else 0
         self.words = ["without-" + "+".join(without)] if without else []
         self.world.reset(self.uid)
 

@@ -3,7 +3,7 @@
 
 import stat
 
-from belljar_lab.attack import EVERY, ROOT, Attack
+from belljar_lab.attack import BY_ROOT, EVERY, Attack
 from belljar_lab.run import Run
 
 MEBI = 1 << 20
@@ -38,7 +38,7 @@ ROWS = [
     Attack("change-host-file", "B", changes_a_file,
            does="appends to a file that the caller alone may write",
            success="the file has other content than before",
-           stops=(("mount", "ENOENT"), ("user", "EACCES", (ROOT,)))),
+           stops=(("mount", "ENOENT"), ("user", "EACCES", BY_ROOT))),
     Attack("make-device", "J", makes_a_device,
            does="makes a device node in /workspace, one that takes no privilege",
            success="there is a character device in the run's /workspace",

@@ -5,7 +5,7 @@ import os
 import shutil
 import struct
 
-from belljar_lab.attack import USER, Attack
+from belljar_lab.attack import BY_USER, Attack
 from belljar_lab.outer import USER_ID
 from belljar_lab.run import Run, field_of, parent_of
 
@@ -72,7 +72,7 @@ ROWS = [
            does="attaches to init as a debugger, from a file that gives every capability",
            success="init has it as its tracer",
            stops=(("mount", "ENOENT"), ("nnp", "EPERM"), ("caps", "EPERM"), ("init", "EPERM"))),
-    Attack("run-set-user-id", "J", runs_a_set_user_id_program, modes=(USER,), needs=("root",),
+    Attack("run-set-user-id", "J", runs_a_set_user_id_program, modes=BY_USER, needs=("root",),
            does="executes a program of the host that has the set-user-id bit of root",
            success="its process is root outside",
            stops=(("mount", "ENOENT"), ("user", f"uid {USER_ID}"), ("nnp", f"uid {USER_ID}"))),

@@ -5,7 +5,7 @@ import contextlib
 import os
 
 from belljar_lab import outer, world
-from belljar_lab.attack import EVERY, ROOT, Attack
+from belljar_lab.attack import BY_ROOT, EVERY, WITH_CGROUP, Attack
 from belljar_lab.run import Run
 
 
@@ -78,7 +78,7 @@ ROWS = [
     Attack("kill-host-process", "K", kills_a_process,
            does="kills a process of the caller by its pid",
            success="that process was killed",
-           stops=(("pid", "ESRCH"), ("user", "EPERM", (ROOT,)))),
+           stops=(("pid", "ESRCH"), ("user", "EPERM", BY_ROOT))),
     Attack("read-shared-memory", "A", reads_shared_memory,
            does="attaches shared memory of a process outside",
            success="its random token is in the program's output",
@@ -87,7 +87,7 @@ ROWS = [
            does="asks the kernel for the name of the host",
            success="the host's name is in the program's output",
            stops=(("uts", "belljar"),)),
-    Attack("learn-cgroup", "A", learns_its_cgroup, modes=("cgroup",),
+    Attack("learn-cgroup", "A", learns_its_cgroup, modes=WITH_CGROUP,
            does="reads where in the host's cgroups it runs",
            success="the host's cgroup is in the program's output",
            stops=(("cgroupns", "/"),)),
@@ -108,5 +108,5 @@ ROWS = [
            success="the launcher died before it cleaned up",
            stops=(("terminal", "only itself"),
                   ("landlock", "only itself", EVERY, "landlock-scopes"),
-                  ("user", "only itself", (ROOT,)))),
+                  ("user", "only itself", BY_ROOT))),
 ]

@@ -4,7 +4,7 @@
 import os
 import time
 
-from belljar_lab.attack import CGROUP, NO_CGROUP, Attack
+from belljar_lab.attack import NO_CGROUP, WITH_CGROUP, Attack
 from belljar_lab.run import Run, field_of, fields_of, parents_of_all
 
 MEBI = 1 << 20
@@ -72,12 +72,12 @@ ROWS = [
     Attack("exhaust-memory", "F", takes_memory, main=True,
            does="takes 200 MiB where 50 are allowed",
            success="its process has them",
-           stops=(("cgroup", "memory_limit", (CGROUP,)),
+           stops=(("cgroup", "memory_limit", WITH_CGROUP),
                   ("monitor+mount", "memory_limit", NO_CGROUP))),
     Attack("fork-bomb", "G", starts_tasks, main=True,
            does="starts 40 processes where 8 are allowed",
            success="it has 40 children at once",
-           modes=(CGROUP,),
+           modes=WITH_CGROUP,
            stops=(("cgroup", "EAGAIN"), ("rlimit", "EAGAIN"))),
     Attack("large-file", "H", writes_a_large_file,
            does="writes a file of 1 MiB where 64 KiB are allowed",
@@ -90,7 +90,7 @@ ROWS = [
     Attack("compute-for-ever", "E", computes_beyond_its_time,
            does="computes for 0.6 s where 0.15 s are allowed",
            success="its process has used more than 0.4 s",
-           stops=(("deadline+cgroup", "cpu_limit", (CGROUP,)),
+           stops=(("deadline+cgroup", "cpu_limit", WITH_CGROUP),
                   ("deadline+monitor+mount", "cpu_limit", NO_CGROUP))),
     Attack("flood-output", "I", floods_its_output,
            does="prints 1 MiB where 64 KiB are allowed",
