@@ -18,7 +18,7 @@ from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
-from belljar_lab import attack, attacks, host, outer, run, world
+from belljar_lab import attack, attacks, host, outer, run, servers, world
 
 AT_A_TIME = min(2, outer.WORKERS)
 
@@ -55,6 +55,9 @@ def furnish(binaries, place):
             (place / program.name).chmod(0o755)
     (place / "no-cgroup.json").write_text(json.dumps({"accept_missing": ["cgroup"]}))
     (place / "home").mkdir(mode=0o755)
+    if os.path.exists("/etc/resolv.conf"):
+        (place / "resolv.conf").write_text(f"nameserver {servers.RESOLVER}\n")
+        outer.mount(place / "resolv.conf", "/etc/resolv.conf", None, outer.MS_BIND)
     HERE["worker"] = Worker(place)
 
 

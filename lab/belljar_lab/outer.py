@@ -28,6 +28,9 @@ FIRST_ID, ID_COUNT = 0x6ff00000, 65536
 RUN_IDS, RUN_IDS_OUTSIDE = range(0x70000000, 0x70400000), 0x6e000000
 FIRST_PID = 1000  # no process of the worker has a pid that one in a sandbox has
 WORKERS = 4
+# Addresses of its loopback besides 127.0.0.1: one as a public host has it (RFC 5737 gives it to
+# nobody), and the one at which clouds tell a machine its credentials.
+PUBLIC, METADATA = "203.0.113.7", "169.254.169.254"
 CGROUPS, CONTROLLERS = "/sys/fs/cgroup", "+memory +pids +cpu"
 BOUND = {"memory.limit_in_bytes": 1 << 30, "memory.max": 1 << 30, "pids.max": 200}
 
@@ -35,7 +38,7 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
-SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8914, 0x8916, 1
 PATIENCE = 150  # seconds after which what must end is a failure; never measured
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -257,6 +260,9 @@ class Outer:
                 mount(f"{top}/{self.cgroup_name()}", top, None, MS_BIND)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+            for name, address in (b"lo:1", PUBLIC), (b"lo:2", METADATA):
+                fcntl.ioctl(sock, SIOCSIFADDR, struct.pack(
+                    "16sHH4s16x", name, socket.AF_INET, 0, socket.inet_aton(address)))
         must(libc.sethostname(HOST_NAME.encode(), len(HOST_NAME)), "sethostname")
         if self.root:
             write("/proc/sys/kernel/ns_last_pid", str(FIRST_PID))

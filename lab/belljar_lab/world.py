@@ -9,17 +9,14 @@ import contextlib
 import ctypes
 import os
 import secrets
-import select
 import signal
 import socket
 import subprocess
-import threading
 from pathlib import Path
 
-from belljar_lab import outer
+from belljar_lab import outer, servers
 
 libc = outer.libc
-BACKLOG = 16
 
 
 class File:
@@ -33,77 +30,6 @@ class File:
         return not self.path.exists() or self.path.read_bytes() != self.before
 
 
-class Server:
-    """Remembers what reached it, and answers if it is given an answer."""
-
-    def __init__(self, family, kind, address, answer=None):
-        self.got, self.answer, self.lock = [], answer, threading.Lock()
-        self.stream = kind == socket.SOCK_STREAM
-        self.socket = socket.socket(family, kind)
-        if family == socket.AF_INET:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(address)
-        if self.stream:
-            self.socket.listen(BACKLOG)
-        self.stop_read, self.stop_write = os.pipe()
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-        self.thread.start()
-
-    @property
-    def port(self):
-        return self.socket.getsockname()[1]
-
-    def ready(self, seconds):
-        return select.select([self.socket, self.stop_read], [], [], seconds)[0]
-
-    def serve(self):
-        while True:
-            ready = self.ready(None)
-            if self.stop_read in ready:
-                return
-            with self.lock:
-                self.take()
-
-    def take(self):
-        """Takes what waits; the caller holds the lock."""
-        while self.socket in self.ready(0):
-            if not self.stream:
-                data, peer = self.socket.recvfrom(4096)
-                self.got.append(data)
-                if self.answer:
-                    self.socket.sendto(self.answer(data), peer)
-                continue
-            peer, _ = self.socket.accept()
-            with peer:
-                peer.settimeout(5)
-                with contextlib.suppress(OSError):
-                    data = peer.recv(4096)
-                    self.got.append(data)
-                    if self.answer:
-                        peer.sendall(self.answer(data))
-
-    def hits(self):
-        """All that arrived until now."""
-        with self.lock:
-            self.take()
-            return list(self.got)
-
-    def heard(self, token):
-        return any(token.encode() in piece for piece in self.hits())
-
-    def forget(self):
-        with self.lock:
-            self.take()
-            self.got.clear()
-
-    def close(self):
-        os.write(self.stop_write, b"x")
-        self.thread.join()
-        for fd in (self.stop_read, self.stop_write):
-            os.close(fd)
-        self.socket.close()
-
-
 class World:
     """Lives in a worker; reset() before each cell."""
 
@@ -112,11 +38,14 @@ class World:
         self.room = place / "room"  # where a program may write that has no /workspace
         self.cell = contextlib.ExitStack()
         self.counter = 0
+        self.http, self.dns, self.metadata = servers.start()
 
     def reset(self, uid):
         """Takes away what the last cell had; `uid` is whose the new things are."""
         self.cell.close()
         self.uid = uid
+        for server in (self.http, self.dns, self.metadata):
+            server.forget()
         if self.room.exists():
             remove_tree(self.room)
         self.room.mkdir()
@@ -157,7 +86,7 @@ class World:
     def listener(self, family=socket.AF_INET, kind=socket.SOCK_STREAM, address=("127.0.0.1", 0),
                  answer=None):
         """A server for this cell."""
-        server = Server(family, kind, address, answer)
+        server = servers.Server(family, kind, address, answer)
         self.cell.callback(server.close)
         return server
 
