@@ -162,7 +162,6 @@ KEY = [("·", "stop", "stopped as with all layers"), ("=", "other", "stopped by 
 
 def page(data, page):
     names = [layer["name"] for layer in data["layers"]]
-    at = {(cell["attack"], cell["mode"], tuple(cell["out"])): cell for cell in data["cells"]}
     page.words("Each row is an attack, each column a layer that was removed, with those that cannot "
                "be put up without it; in the first column none was.")
     page.legend(KEY)
@@ -173,12 +172,7 @@ def page(data, page):
             continue
         for layer, why in mode["absent"].items():
             page.words(f"No column {layer}: {why}.", "faint")
-        rows = []
-        for row in data["attacks"]:
-            why_not = row["modes"][mode["name"]]["why_not"]
-            if why_not is None:
-                rows.append(heat_row(row, mode["name"], names, at))
-        page.heat(["none", *names], rows)
+        page.heat(["none", *names], heat_rows(data, mode["name"]))
     page.heading("What each layer is for")
     rows = []
     for layer in data["layers"]:
@@ -192,6 +186,14 @@ def page(data, page):
     page.table(["attack", "mode", "removed", "seen"],
                [[*row, (sign, "no" if sign == attack.DONE else "yes")]
                 for *row, (sign, _) in second_walls(data)])
+
+
+def heat_rows(data, mode):
+    """Rows of a heat map of one mode."""
+    names = [layer["name"] for layer in data["layers"]]
+    at = {(cell["attack"], cell["mode"], tuple(cell["out"])): cell for cell in data["cells"]}
+    return [heat_row(row, mode, names, at) for row in data["attacks"]
+            if row["modes"][mode]["why_not"] is None]
 
 
 def heat_row(row, mode, names, at):

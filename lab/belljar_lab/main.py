@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from belljar_lab import attack, attacks, outer, page, show
+from belljar_lab import attack, attacks, outer, page, picture, show
 from belljar_lab.cells import Lab
 
 # In the order in which `all` runs them; a module each, with VERB, HELP, collect() and show().
@@ -35,6 +35,9 @@ def parser():
         add_options(verbs.add_parser(module.VERB, help=module.HELP, description=module.HELP))
     one = verbs.add_parser("all", help="all of these", description="every table")
     add_options(one)
+    for name in ("ablate", "all"):
+        verbs.choices[name].add_argument("--svg", metavar="FILE",
+                                         help="also write the table of ablate as a picture")
     verbs.add_parser("list", help="the attacks, without running any")
     return top
 
@@ -84,7 +87,9 @@ def writable(path):
 
 
 def run_verbs(binaries, args):
-    writable(args.html)
+    args.svg = getattr(args, "svg", None)
+    for path in (args.html, args.svg):
+        writable(path)
     lab = open_lab(binaries, args)
     data, out = {}, show.Out()
     with lab:
@@ -99,6 +104,8 @@ def run_verbs(binaries, args):
     facts = lab.host_facts()
     if args.html:
         page.write(args.html, VERBS, data, facts)
+    if args.svg:
+        picture.write(args.svg, data["ablate"])
     if args.json:
         whole = {"schema": "belljar-lab/1", "ok": good, "host": facts, "tables": data}
         json.dump(whole, sys.stdout, indent=1)
