@@ -208,6 +208,18 @@ class Table:
                 and self.expected(row, mode, out) == DONE
                 and self.expected(row, mode, [one for one in out if one != layer]) != DONE]
 
+    def shown_by(self, layer, modes):
+        """For each of these modes (mode, attack, layers left out with which this one stops it, those
+        without it) of the first attack here that shows it; nothing where there is none."""
+        alone, others = set(self.alone(layer)), set(self.with_others(layer))
+        for mode in modes:
+            rows = [row for row in self.attacks if self.why_not(row, mode) is None]
+            for row in [*(row for row in rows if (row.id, mode) in alone),
+                        *(row for row in rows if (row.id, mode) in others)][:1]:
+                out = () if (row.id, mode) in alone else self.stoppers(row, mode)
+                yield (mode, row, tuple(name for name in self.names if name in {*out} - {layer}),
+                       tuple(name for name in self.names if name in {*out, layer}))
+
     def layer_problems(self, layer):
         name, alone = layer["name"], self.alone(layer["name"])
         if layer["also_stopped_by"]:
@@ -216,3 +228,31 @@ class Table:
                        "that it does without them")
         elif not alone:
             yield f"layer {name}: no attack is stopped by it alone, and its row does not say why"
+
+
+# ---- The page --------------------------------------------------------------------------------------
+
+
+def stop_text(names, sign, modes=EVERY, fact=None):
+    where = "" if set(modes) == set(EVERY) else f" ({', '.join(modes)})"
+    return f"`{names}` {sign}{where}" + (f", needs {fact}" if fact else "")
+
+
+def markdown(rows):
+    """What the rows declare, by group: docs/generated/attacks.md."""
+    lines = ["<!-- Made by belljar-lab from the attacks' rows; `make docs` makes it anew. -->", "",
+             "# Attacks of the lab", "",
+             f"{len(rows)} attacks. \"Stopped by\" names the layers that stop one, in the order in "
+             "which the program meets them, and how it learns so: an errno, or the outcome of the "
+             "run. Where a mode is not named it is so in all.", ""]
+    for letter, title in GROUPS.items():
+        group = [row for row in rows if row.group == letter]
+        if not group:
+            continue
+        lines += [f"## {letter}: {title}", "", "| attack | does | it worked when | stopped by |",
+                  "|---|---|---|---|"]
+        for row in group:
+            stops = "<br>".join(stop_text(*stop) for stop in row.stops)
+            lines.append(f"| `{row.id}` | {row.does} | {row.success} | {stops} |")
+        lines.append("")
+    return "\n".join(lines)

@@ -12,9 +12,10 @@ import sys
 from belljar_lab import attack, attacks, outer, page, picture, show
 from belljar_lab.cells import Lab
 
-# In the order in which `all` runs them; a module each, with VERB, HELP, collect() and show().
+# In the order in which `all` runs them; a module each, with VERB, HELP, collect() and show(). One
+# that `all` leaves out says IN_ALL = False.
 VERBS = [importlib.import_module(f"belljar_lab.{name}")
-         for name in ("ablate", "ladder")]
+         for name in ("quick", "ablate", "ladder")]
 
 EPILOG = """Everything runs in user, mount, pid, network, host name and IPC namespaces made for it,
 in which no id is the host's root; there is no option that runs an attack outside of them. It ends 0
@@ -38,7 +39,8 @@ def parser():
     for name in ("ablate", "all"):
         verbs.choices[name].add_argument("--svg", metavar="FILE",
                                          help="also write the table of ablate as a picture")
-    verbs.add_parser("list", help="the attacks, without running any")
+    verbs.add_parser("list", help="the attacks, without running any").add_argument(
+        "--markdown", action="store_true", help="with all that each row declares")
     return top
 
 
@@ -94,7 +96,7 @@ def run_verbs(binaries, args):
     data, out = {}, show.Out()
     with lab:
         for module in VERBS:
-            if args.verb in (module.VERB, "all"):
+            if args.verb == module.VERB or args.verb == "all" and getattr(module, "IN_ALL", True):
                 progress = show.Progress(module.VERB, args.quiet)
                 data[module.VERB] = module.collect(lab, progress, layer=args.layer)
                 progress.end()
@@ -117,9 +119,12 @@ def run_verbs(binaries, args):
     return 0 if good else 1
 
 
-def list_attacks():
-    show.Out().table(["", "attack", "what it does"],
-                     [[row.group, row.id, row.does] for row in attacks.ROWS], gap=2)
+def list_attacks(markdown):
+    if markdown:
+        print(attack.markdown(attacks.ROWS), end="")
+    else:
+        show.Out().table(["", "attack", "what it does"],
+                         [[row.group, row.id, row.does] for row in attacks.ROWS], gap=2)
     return 0
 
 
@@ -133,7 +138,7 @@ def main(libexecdir):
     signal.signal(signal.SIGTERM, ended)
     binaries = libexecdir
     try:
-        return list_attacks() if args.verb == "list" else run_verbs(binaries, args)
+        return list_attacks(args.markdown) if args.verb == "list" else run_verbs(binaries, args)
     except (Asked, outer.Refused) as error:
         print(f"belljar-lab: {error}", file=sys.stderr)
         return 2
