@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define CHUNK	   (1 << 16)
@@ -324,14 +325,23 @@ void supervise(struct run *run)
 	}
 }
 
+static uint64_t held_by(int pipe_fd)
+{
+	int held = 0;
+	return pipe_fd >= 0 && ioctl(pipe_fd, FIONREAD, &held) == 0 ? (uint64_t)held : 0;
+}
+
 /*
  * After the kill nobody writes any more: what the pipes hold is read to its end, however slowly the
- * caller takes it, unless the caller has gone.
+ * caller takes it, unless the caller has gone. Where something outlived the kill, it may write as
+ * fast as this reads, so that there is no end: nothing is read that was not there at its beginning.
  */
 void supervise_drain(struct run *run)
 {
 	enum report_end end = run->report->end;
 	for (int i = 0; i < 2; i++) {
+		const uint64_t *bytes = &run->report->stream[i].bytes;
+		uint64_t last = *bytes + held_by(run->launch.output_fd[i]);
 		while (run->launch.output_fd[i] >= 0 || output[i].at < output[i].size) {
 			struct pollfd polled[] = {{.fd = run->stream[i], .events = POLLOUT},
 						  {.fd = run->control, .events = 0}};
@@ -341,7 +351,7 @@ void supervise_drain(struct run *run)
 				if (polled[1].revents & (POLLHUP | POLLERR))
 					close_fd(&run->stream[i]);
 				flush(run, i);
-			} else if (!take_output(run, i)) {
+			} else if (*bytes >= last || !take_output(run, i)) {
 				close_fd(&run->launch.output_fd[i]);
 			}
 		}

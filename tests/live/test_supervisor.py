@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launcher and init cannot be killed, stopped or fooled; when they die, the program does."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 import harness
 
 attack = pytest.mark.attack
+PTRACE_SEIZE, PTRACE_DETACH, PTRACE_O_TRACEEXIT, WALL = 0x4206, 17, 0x40, 0x40000000
 
 
 def gone(token):
@@ -139,6 +141,29 @@ def test_a_stopped_init_does_not_hold_up_the_deadline(bell, token):
     bell.check(got)
     assert got.outcome == "time_limit"
     assert not harness.marked(token)
+
+
+@attack("K09", "I01")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hold up an init that nobody may trace")
+def test_what_outlives_the_kill_does_not_write_for_ever(bell):
+    """A tracer keeps init at its exit: where no cgroup is killed as well, its `yes` goes on."""
+    process = bell.start("--time", "1s", "--", "/usr/bin/yes", json_=False)
+    (init,) = harness.until(lambda: harness.inits(process.pid))
+    (yes,) = harness.until(lambda: harness.descendants(init))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.ptrace(PTRACE_SEIZE, init, None, PTRACE_O_TRACEEXIT) == 0, ctypes.get_errno()
+    stopped, late, piece = False, 0, b"y"
+    while piece and late < 16 << 20:
+        # The pipe is full whenever the launcher reads from it, so that it never sees its end.
+        harness.until(lambda: asleep(yes) or yes not in harness.processes())
+        piece = os.read(process.stdout.fileno(), 1 << 16)
+        stopped = stopped or os.waitpid(init, os.WNOHANG | WALL)[0] == init
+        late += len(piece) if stopped else 0
+    libc.ptrace(PTRACE_DETACH, init, None, None)
+    _, err = bell.finish(process)
+    assert stopped and piece == b"", late
+    assert process.returncode == 124 and b"Belljar left behind on this host: 1 process" in err, err
+    assert bell.run("--", "/bin/true").exit_code == 0  # and sweeps its cgroups
 
 
 @attack("K09")
