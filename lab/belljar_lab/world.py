@@ -17,6 +17,8 @@ from pathlib import Path
 from belljar_lab import outer, servers
 
 libc = outer.libc
+MNT_DETACH = 2
+PR_SET_PTRACER, PR_SET_PTRACER_ANY = 0x59616d61, ctypes.c_ulong(-1)
 
 
 class File:
@@ -83,6 +85,17 @@ class World:
         token = self.token()
         return File(self.file(start, token, mode, owner), token)
 
+    def over(self, path, text):
+        """Puts a file that says `text` in the place of a file of the host, until the cell ends."""
+        outer.mount(self.file("over", text), path, None, outer.MS_BIND)
+        self.cell.callback(libc.umount2, str(path).encode(), MNT_DETACH)
+
+    def tmpfs(self, path):
+        """Puts an empty file system where everybody may write over a directory of the host."""
+        outer.mount("lab", path, "tmpfs", data="size=1m,mode=1777")
+        self.cell.callback(libc.umount2, str(path).encode(), MNT_DETACH)
+        return Path(path)
+
     def listener(self, family=socket.AF_INET, kind=socket.SOCK_STREAM, address=("127.0.0.1", 0),
                  answer=None):
         """A server for this cell."""
@@ -94,6 +107,14 @@ class World:
         """(name without its NUL, server)."""
         name = f"lab-{self.token()}"
         return name, self.listener(socket.AF_UNIX, address="\0" + name)
+
+    def path_socket(self, answer=None):
+        """A socket with a path to which everybody may connect: (path, server)."""
+        path = self.place / self.name("socket")
+        server = self.listener(socket.AF_UNIX, address=str(path), answer=answer)
+        self.cell.callback(path.unlink)
+        path.chmod(0o666)
+        return path, server
 
     def shared_memory(self):
         """A System V segment that everybody may read, with a token in it: (key, token)."""
@@ -108,9 +129,16 @@ class World:
         self.cell.callback(libc.shmdt, ctypes.c_void_p(at))
         return key, token
 
-    def victim(self):
-        """A process of the caller's that sleeps: a Popen."""
-        process = subprocess.Popen(["/bin/sleep", "1000"], user=self.uid or None, cwd="/")
+    def victim(self, secret="no secret"):
+        """A process of the caller's that waits: a Popen. It has the secret among its arguments, in
+        its environment and in the file that is its descriptor `file`."""
+        file = os.memfd_create("secret")
+        os.write(file, secret.encode())
+        ids = {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
+        process = subprocess.Popen(["/bin/cat", "-", secret], stdin=subprocess.PIPE, cwd="/",
+                                   env={"SECRET": secret}, pass_fds=[file], preexec_fn=expose, **ids)
+        process.file = file
+        self.cell.callback(os.close, file)
         self.cell.callback(end, process)
         return process
 
@@ -132,8 +160,16 @@ def killed(process, seconds=10):
     return False
 
 
+def expose():
+    """In a victim: it is to be kept from harm by nothing but the layers. Yama lets everybody trace
+    it, and a signal that would be ignored stays visible."""
+    libc.prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])
+
+
 def end(process):
     process.kill()
+    process.stdin.close()
     process.wait()
 
 

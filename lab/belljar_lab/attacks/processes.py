@@ -3,16 +3,82 @@
 
 import contextlib
 import os
+import signal
 
 from belljar_lab import outer, world
-from belljar_lab.attack import BY_ROOT, EVERY, WITH_CGROUP, Attack
-from belljar_lab.run import Run
+from belljar_lab.attack import BY_ROOT, BY_USER, EVERY, WITH_CGROUP, Attack
+from belljar_lab.run import Run, field_of, fields_of, parent_of
+
+PIDFD_GETFD, PTRACE_SEIZE = 438, 0x4206
 
 
 def kills_a_process(run: Run):
     victim = run.world.victim()
     said = run.python(f"os.kill({victim.pid}, 9)")
     return run.judge(said, world.killed(victim, 10 if said == "done" else 0))
+
+
+def signals_everybody(run: Run):
+    """With a signal that nobody minds: the lab's own processes get it too."""
+    victim = run.world.victim()
+    said = run.python(f"os.kill(-1, {signal.SIGWINCH})")
+    return run.judge(said, int(field_of(victim.pid, "ShdPnd"), 16) >> signal.SIGWINCH - 1 & 1)
+
+
+def reads_an_environment(run: Run):
+    token = run.world.token()
+    path = f"/proc/{run.world.victim(token).pid}/environ"
+    return run.python(f"print(open({path!r}).read())", leaks=token)
+
+
+def reads_command_lines(run: Run):
+    token = run.world.token()
+    run.world.victim(token)
+    return run.python("""
+import glob
+lines = [open(path).read() for path in glob.glob("/proc/[0-9]*/cmdline")]
+lines = [line for line in lines if line.startswith("/bin/cat")]
+print(*lines)
+if not lines:
+    sys.exit(print("not there"))
+""", leaks=token)
+
+
+def reads_memory(run: Run):
+    token = run.world.token()
+    pid, size = run.world.victim(token).pid, 100
+    environment = int(fields_of(pid)[47])
+    return run.python(f"""
+class Piece(ctypes.Structure):
+    _fields_ = ("at", ctypes.c_void_p), ("size", ctypes.c_size_t)
+read = ctypes.create_string_buffer({size})
+here, there = Piece(ctypes.addressof(read), {size}), Piece({environment}, {size})
+must(libc.process_vm_readv({pid}, ctypes.byref(here), 1, ctypes.byref(there), 1, 0))
+print(read.raw)
+""", leaks=token)
+
+
+def takes_a_descriptor(run: Run):
+    token = run.world.token()
+    victim = run.world.victim(token)
+    return run.python(f"""
+taken = must(libc.syscall({PIDFD_GETFD}, os.pidfd_open({victim.pid}), {victim.file}, 0))
+print(os.pread(taken, 100, 0))
+""", leaks=token)
+
+
+def traces_a_process(run: Run):
+    victim = run.world.victim()
+
+    def look(pid):
+        return int(field_of(victim.pid, "TracerPid")) == pid
+    return run.python(f"must(libc.ptrace({PTRACE_SEIZE}, {victim.pid}, None, None))", look=look)
+
+
+def slows_init_down(run: Run):
+    def look(pid):
+        return fields_of(parent_of(pid))[16] == "19"
+    return run.python("os.setpriority(os.PRIO_PROCESS, 1, 19)", look=look)
 
 
 def reads_shared_memory(run: Run):
@@ -79,6 +145,34 @@ ROWS = [
            does="kills a process of the caller by its pid",
            success="that process was killed",
            stops=(("pid", "ESRCH"), ("user", "EPERM", BY_ROOT))),
+    Attack("signal-everybody", "K", signals_everybody, modes=BY_USER,
+           does="sends a signal to every process that it may send one to",
+           success="a process of the caller got it",
+           stops=(("pid", "ESRCH"),)),
+    Attack("read-host-environment", "A", reads_an_environment,
+           does="reads the environment of a process of the caller",
+           success="its random token is in the program's output",
+           stops=(("mount", "ENOENT"), ("user", "EACCES"))),
+    Attack("read-host-command-lines", "D", reads_command_lines,
+           does="looks for a secret among the arguments of all processes",
+           success="its random token is in the program's output",
+           stops=(("mount", "not there"),)),
+    Attack("read-host-memory", "A", reads_memory,
+           does="copies memory out of a process of the caller, told where it is",
+           success="its random token is in the program's output",
+           stops=(("seccomp", "EPERM"), ("pid", "ESRCH"), ("user", "EPERM"))),
+    Attack("take-host-descriptor", "A", takes_a_descriptor,
+           does="copies a descriptor of a process of the caller and reads from it",
+           success="the file's random token is in the program's output",
+           stops=(("pid", "ESRCH"), ("seccomp", "EPERM"), ("user", "EPERM"))),
+    Attack("trace-host-process", "A", traces_a_process,
+           does="attaches to a process of the caller as a debugger",
+           success="that process has it as its tracer",
+           stops=(("seccomp", "EPERM"), ("pid", "ESRCH"), ("user", "EPERM"))),
+    Attack("slow-init", "K", slows_init_down,
+           does="gives init, which has its own id, the lowest priority",
+           success="init has that priority",
+           stops=(("seccomp", "EPERM"),)),
     Attack("read-shared-memory", "A", reads_shared_memory,
            does="attaches shared memory of a process outside",
            success="its random token is in the program's output",
