@@ -4,14 +4,16 @@
 import ctypes
 import errno
 import os
+import resource
 import struct
 import tempfile
 
-from belljar_lab import attack
+from belljar_lab import attack, calls
 
 SYS_LANDLOCK_CREATE_RULESET, SYS_LANDLOCK_RESTRICT_SELF = 444, 446
 PR_SET_NO_NEW_PRIVS = 38
 CGROUPS = "/sys/fs/cgroup"
+NOBODY = 65534
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,6 +51,46 @@ def landlock_refuses_whiteouts():
         os._exit(status)
 
 
+def has_keyrings():
+    number = 250 if os.uname().machine == "x86_64" else 219  # keyctl
+    return libc.syscall(number, 0, -3, 1) >= 0
+
+
+def core_files():
+    """Whether whatever crashes leaves a file where it is."""
+    pattern = read("/proc/sys/kernel/core_pattern")
+    return pattern[:1].isalnum() and "/" not in pattern and \
+        resource.getrlimit(resource.RLIMIT_CORE)[1] == resource.RLIM_INFINITY
+
+
+def refused(code):
+    """Why the kernel refuses this piece of Python (calls.py) to an ordinary user, or None."""
+    pid = os.fork()
+    if pid:
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return None if status == 0 else errno.errorcode.get(status, f"status {status}")
+    status = 255
+    try:
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+        names = {"libc": libc, "ctypes": ctypes, "errno": errno, "os": os}
+        exec(code, names)
+        status = ctypes.get_errno() if names["got"] < 0 else 0
+    except OSError as error:
+        status = error.errno
+    finally:
+        os._exit(status)
+
+
+def call_facts():
+    """Whether each of calls.CALLS can be made here: {name: None, or why not}."""
+    why_not = {name: refused(code) for name, code in calls.CALLS.items()}
+    return {name: why and f"this kernel refuses {name} to ordinary users: {why}"
+            for name, why in why_not.items()}
+
+
 def cgroup_version():
     if read(f"{CGROUPS}/cgroup.controllers"):
         return "v2"
@@ -72,6 +114,12 @@ def facts():
         "landlock-scopes": None if abi >= 6 else f"Landlock ABI 6 is needed, here is {abi}",
         "landlock-whiteouts": None if abi and landlock_refuses_whiteouts()
         else "Landlock lets whiteouts pass on this kernel",
+        "tiocsti": None if read("/proc/sys/dev/tty/legacy_tiocsti").strip() != "0"
+        else "this kernel lets nobody type into a terminal for its user",
+        **call_facts(),
+        "keyrings": None if has_keyrings() else "this kernel has no keyrings, or refuses them",
+        "core-files": None if core_files()
+        else "core_pattern names no plain file here, or the caller's RLIMIT_CORE allows none",
     }
 
 
