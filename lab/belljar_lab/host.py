@@ -5,6 +5,7 @@ import ctypes
 import errno
 import os
 import resource
+import socket
 import struct
 import tempfile
 
@@ -97,6 +98,14 @@ def cgroup_version():
     return "v1 and v2" if os.path.isdir(f"{CGROUPS}/unified") else "v1"
 
 
+def no_vsock():
+    """Why there are no sockets of that family, or None."""
+    try:
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+    except OSError as error:
+        return f"this kernel gives no vsock sockets: {error.strerror}"
+
+
 def root_has_cgroups():
     """Whether root can make cgroups here, by version 2 or by version 1."""
     version_2 = read(f"{CGROUPS}/cgroup.controllers").split()
@@ -114,6 +123,7 @@ def facts():
         "landlock-scopes": None if abi >= 6 else f"Landlock ABI 6 is needed, here is {abi}",
         "landlock-whiteouts": None if abi and landlock_refuses_whiteouts()
         else "Landlock lets whiteouts pass on this kernel",
+        "vsock": no_vsock(),
         "tiocsti": None if read("/proc/sys/dev/tty/legacy_tiocsti").strip() != "0"
         else "this kernel lets nobody type into a terminal for its user",
         **call_facts(),

@@ -108,10 +108,11 @@ class World:
         name = f"lab-{self.token()}"
         return name, self.listener(socket.AF_UNIX, address="\0" + name)
 
-    def path_socket(self, answer=None):
+    def path_socket(self, kind=servers.Server):
         """A socket with a path to which everybody may connect: (path, server)."""
         path = self.place / self.name("socket")
-        server = self.listener(socket.AF_UNIX, address=str(path), answer=answer)
+        server = kind(socket.AF_UNIX, socket.SOCK_STREAM, str(path))
+        self.cell.callback(server.close)
         self.cell.callback(path.unlink)
         path.chmod(0o666)
         return path, server
@@ -135,8 +136,8 @@ class World:
         file = os.memfd_create("secret")
         os.write(file, secret.encode())
         ids = {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
-        process = subprocess.Popen(["/bin/cat", "-", secret], stdin=subprocess.PIPE, cwd="/",
-                                   env={"SECRET": secret}, pass_fds=[file], preexec_fn=expose, **ids)
+        process = subprocess.Popen(["/bin/cat", "-", secret], env={"SECRET": secret}, cwd="/",
+                                   stdin=subprocess.PIPE, pass_fds=[file], preexec_fn=expose, **ids)
         process.file = file
         self.cell.callback(os.close, file)
         self.cell.callback(end, process)
