@@ -102,7 +102,7 @@ class Run:
         return link
 
     def start(self, args, words=(), stdin=subprocess.DEVNULL):
-        policy = [] if self.cgroup else ["--policy", str(self.place / "no-cgroup.json")]
+        policy = ["--policy", self.place / ("cgroup.json" if self.cgroup else "no-cgroup.json")]
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.place / "home"),
                "LANG": "C.UTF-8", "LAB_LAUNCHER": str(self.launcher(words))}
         ids = {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
