@@ -36,7 +36,6 @@ class Home:
         self.world, self.path = world, world.dir("home")
         self.key = "".join(secrets.token_hex(16) + "\n" for _ in range(12))
         self.amounts = [secrets.randbelow(1000) for _ in range(12)]
-        self.hidden = ""
         self.write(KEY, self.key, 0o600)
         for number in range(12):
             self.write(f"{PROJECT}/src/part{number}.py", secrets.token_hex(64), 0o644)
@@ -102,9 +101,8 @@ class Bare:
                  for number in re.findall(r"^\w+: \[Errno (\d+)\]", self.said, re.MULTILINE)}
         return " ".join(sorted(found))
 
-
     def hand_over(self, helper, path):
-        """Nothing: it had the helper's attention already."""
+        """Nothing: the agent asked it itself."""
 
 
 class InBelljar(Bare):
@@ -118,7 +116,7 @@ class InBelljar(Bare):
         return result.out + result.err
 
     def hand_over(self, helper, path):
-        """The user has that sent which came out, and nothing else came out."""
+        """The user has it send what came out."""
         caller.run(self.home.world, [*caller.PYTHON, helper.ask_text(path)])
 
 

@@ -221,19 +221,21 @@ def mark(cell):
 
 
 def page(data, page):
-    page.words("Isolation of files without that of the network, or the other way round, is no "
-               f"isolation: each column is one of the four. {KEY}")
+    page.words("Walls around the files only, or the network only, have a way round them. Each "
+               f"attack was tried with neither, with one and with both. {KEY}")
     if data["note"]:
         page.words(data["note"], "faint")
+    page.table(["attack", "what it does", "success is"],
+               [[row["id"], row["does"], row["success"]] for row in data["attacks"]])
     for mode in data["modes"]:
         page.heading(f"Mode {mode['name']}: {mode['what']}")
-        page.table(["attack", *names(data), "what it does", "success is"],
-                   [[row["id"], *(page_cell(cell) for cell in cells_of(data, mode, row)),
-                     row["does"], (row["success"], "faint")] for row in data["attacks"]])
+        page.table(["attack", *names(data)],
+                   [[row["id"], *(page_cell(cell) for cell in cells_of(data, mode, row))]
+                    for row in data["attacks"]])
         for sentence in sentences(data, mode):
             page.words(sentence)
 
 
 def page_cell(cell):
     text, colour = mark(cell)
-    return text, {"red": "bad", "yellow": "done", "green": "yes"}[colour]
+    return text, {"red": "bad", "yellow": "no", "green": "yes"}[colour]
