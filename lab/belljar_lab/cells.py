@@ -86,6 +86,16 @@ def judge_row(worker, row, mode, out):
     return Observation(sign, problem, round((time.monotonic() - begin) * 1000, 1))
 
 
+def first_run(worker, mode):
+    """What Belljar says if it starts nothing in that mode here, or None."""
+    process = run.Run(worker, mode).start(["--", "/usr/bin/true"])
+    try:
+        result = run.Result(*process.communicate(), process.returncode)
+    except run.Disagreement as error:
+        return str(error)
+    return None if result.started else f"{result.error['message']}. {result.error['hint']}"
+
+
 ROWS = {row.id: row for row in attacks.ROWS}
 
 
@@ -139,7 +149,15 @@ class Lab:
         self.outers.clear()
 
     def __enter__(self):
-        self.outer(False, 0)  # before anything is promised: can it be built?
+        """Before anything is promised: can this host give all that is to be taken away?"""
+        try:
+            said = self.map((mode, first_run, mode) for mode in self.modes)
+            for mode, why_not in zip(self.modes, said):
+                if why_not:
+                    raise outer.Refused(f"mode {mode}: {why_not}")
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_):
