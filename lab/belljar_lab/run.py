@@ -195,11 +195,15 @@ class Run:
         return self.command(["--", f"/workspace/{name}", *words],
                             ["--in", f"{self.place}/lab-{name}:{name}", *options], **how)
 
+    def room_of(self, pid):
+        """ROOM of a process, as a path outside."""
+        rooms = (Path(f"/proc/{pid}/root{room}") for room in ("/workspace", self.world.room))
+        return next(room for room in rooms if room.is_dir())
+
     def made(self, pid, name):
         """os.lstat of what the program made in ROOM, or None."""
-        for room in ("workspace", self.world.room):
-            with contextlib.suppress(FileNotFoundError):
-                return os.lstat(f"/proc/{pid}/root/{room}/{name}")
+        with contextlib.suppress(FileNotFoundError):
+            return os.lstat(self.room_of(pid) / name)
         return None
 
     def shown(self, args, look, launcher):

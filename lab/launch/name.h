@@ -8,6 +8,7 @@
  *   without-A+B   layers A and B are left out, and those that cannot be put up without them
  *   env-WORD      the launcher has the variable planted=WORD in its environment
  *   fd-WORD       the launcher has descriptor 100 open on a file that says WORD; no exec closes it
+ *   dir-NAME      the launcher has descriptor 101 open on the directory NAME beside it
  *   tty-N         the launcher has /dev/pts/N as its controlling terminal
  *   fault-N-K     tests only: step N of the section "bj_steps" fails when reached the Kth time
  *   list-steps    tests only: prints the section as JSON and ends

@@ -12,13 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 extern char **environ;
 
-#define PLANTED	   "planted"
-#define PLANTED_FD 100
+#define PLANTED	    "planted"
+#define PLANTED_FD  100
+#define PLANTED_DIR 101
 
 /* A test whose wish is not understood must not pass for one that was fulfilled. */
 static _Noreturn void bad_name(void)
@@ -85,6 +87,23 @@ static void plant_descriptor(void)
 		bad_name();
 }
 
+static void plant_directory(void)
+{
+	size_t size;
+	const char *name = lab_name_value("dir", &size);
+	if (!name)
+		return;
+	const char *path = (const char *)getauxval(AT_EXECFN), *own = strrchr(path, '/');
+	char text[256];
+	int length = snprintf(text, sizeof(text), "%.*s%.*s", (int)(own + 1 - path), path,
+			      (int)size, name);
+	if (length < 0 || (size_t)length >= sizeof(text))
+		bad_name();
+	int fd = open(text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || dup2(fd, PLANTED_DIR) < 0 || close(fd) < 0)
+		bad_name();
+}
+
 static void take_terminal(void)
 {
 	size_t size;
@@ -103,6 +122,7 @@ uint32_t layers_required(void)
 {
 	plant_variable();
 	plant_descriptor();
+	plant_directory();
 	take_terminal();
 	return LAYERS_ALL & ~left_out();
 }

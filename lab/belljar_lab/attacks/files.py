@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on the caller's files."""
+"""Attacks on files of the host: what they tell, and what stays in them."""
 
+import ctypes
 import stat
+import subprocess
 
+from belljar_lab import host, outer
 from belljar_lab.attack import BY_ROOT, EVERY, Attack
-from belljar_lab.run import Run
+from belljar_lab.run import Disagreement, Run
 
 MEBI = 1 << 20
 
@@ -30,15 +33,176 @@ def makes_a_device(run: Run):
     return run.python("os.mknod(ROOM + '/device', 0o20600, 0)", look=look)
 
 
+def prints(path, mark):
+    """Python that prints a file, if there is `mark` in it."""
+    return f"""
+text = open({str(path)!r}).read()
+if {mark!r} not in text:
+    sys.exit(print("not there"))
+print(text)
+"""
+
+
+def reads_the_accounts(run: Run):
+    """There is an /etc/passwd inside too, so it must be this one."""
+    token, accounts = run.world.token(), host.read("/etc/passwd")
+    run.world.over("/etc/passwd", f"{accounts}lab-account:x:4000:4000:{token}:/:/bin/sh\n")
+    return run.python(prints("/etc/passwd", "lab-account"), leaks=token)
+
+
+def reads_sysfs(run: Run):
+    token, path = run.world.token(), "/sys/kernel/uevent_seqnum"
+    run.world.over(path, token)
+    return run.python(f"print(open({path!r}).read())", leaks=token)
+
+
+def reads_the_mounts(run: Run):
+    place = str(run.place)
+    return run.python(prints("/proc/self/mountinfo", place), leaks=f" {place} ")
+
+
+def reads_the_kernels_command_line(run: Run):
+    line = host.read("/proc/cmdline").strip()
+    return run.python(prints("/proc/cmdline", line), leaks=line)
+
+
+def uses_a_directory_left_open(run: Run):
+    """From outside of the run's own tree, so that `mount` does not matter any more."""
+    folder, token = run.world.dir("open"), run.world.token()
+    name = run.world.file(text=token, folder=folder).name
+    return run.python(f"""
+directory = 101
+print(open(os.open({name!r}, os.O_RDONLY, dir_fd=directory)).read())
+""", leaks=token, launcher=["dir-" + folder.name])
+
+
+def asks_for_a_file_handle(run: Run):
+    """What open_by_handle_at opens, wherever the file is mounted; of a device, for an example."""
+    path, here, number = b"/dev/null", -100, ctypes.c_int()
+    handle = (ctypes.c_ubyte * 136)(128)
+    outer.must(outer.libc.name_to_handle_at(here, path, handle, ctypes.byref(number), 0), "handle")
+    return run.python(f"""
+handle, number = (ctypes.c_ubyte * 136)(128), ctypes.c_int()
+must(libc.name_to_handle_at({here}, {path}, handle, ctypes.byref(number), 0))
+print(bytes(handle).hex())
+""", leaks=bytes(handle).hex())
+
+
+def plants_a_start_up_file(run: Run):
+    """And the caller logs in once more."""
+    home, token = run.world.dir("home"), run.world.token()
+    said = run.python(f"""
+with open("{home}/.profile", "w") as file:
+    file.write("echo {token}\\n")
+""")
+    shell = subprocess.run(["-sh", "-c", ":"], executable="/bin/sh", env={"HOME": str(home)},
+                           cwd="/", stdout=subprocess.PIPE, user=run.uid or None)
+    return run.judge(said, token.encode() in shell.stdout)
+
+
+def leaves(run, code):
+    """A run that leaves something for the next; it always works in what it takes for its own."""
+    said = run.python(code)
+    if said != "done":
+        raise Disagreement(f"what was to be left was not made: {said}")
+
+
+def leaves_a_file(run: Run):
+    token, path = run.world.token(), run.world.tmpfs("/dev/shm") / "left"
+    leaves(run, f"open('{path}', 'w').write('{token}')\nos.chmod('{path}', 0o644)")
+    return run.python(f"print(open('{path}').read())", leaks=token)
+
+
+def writes_below_usr(run: Run):
+    """On a file system of its own below /usr: read-only it must be all the way down."""
+    path = run.world.tmpfs("/usr/src") / "file"
+    said = run.python(f"open('{path}', 'w').close()")
+    return run.judge(said, path.exists())
+
+
+def changes_a_setting_of_the_kernel(run: Run):
+    path = "/proc/sys/net/ipv4/ip_default_ttl"
+    before = host.read(path)
+    run.world.cell.callback(outer.write, path, before)
+    said = run.python(f"open('{path}', 'w').write('{int(before) + 1}')")
+    return run.judge(said, host.read(path) != before)
+
+
+def fills_the_disk(run: Run):
+    def look(pid):
+        return run.made(pid, "full").st_size == MEBI
+    return run.python(f"""
+with open(ROOM + "/full", "wb") as file:
+    file.write(b"x" * {MEBI})
+""", "--workspace", "64k", look=look)
+
+
+def takes_all_inodes(run: Run):
+    def look(pid):
+        return len(list(run.room_of(pid).iterdir())) == 100
+    return run.python("""
+for number in range(100):
+    open(f"{ROOM}/{number}", "w").close()
+""", "--inodes", "64", look=look)
+
+
 ROWS = [
     Attack("read-host-file", "A", reads_a_file, main=True,
            does="opens a file of the host by its path",
            success="the file's random token is in the program's output",
            stops=(("mount", "ENOENT"),)),
+    Attack("persist", "B", plants_a_start_up_file, main=True,
+           does="writes a .profile into the caller's home",
+           success="the next login shell of the caller runs it",
+           stops=(("mount", "ENOENT"), ("user", "EACCES", BY_ROOT))),
     Attack("change-host-file", "B", changes_a_file,
            does="appends to a file that the caller alone may write",
            success="the file has other content than before",
            stops=(("mount", "ENOENT"), ("user", "EACCES", BY_ROOT))),
+    Attack("leave-file", "B", leaves_a_file,
+           does="leaves a file in /dev/shm for the next run",
+           success="the next run prints the file's random token",
+           stops=(("mount", "ENOENT"),)),
+    Attack("write-below-usr", "B", writes_below_usr,
+           does="makes a file on a writable file system that is mounted below /usr",
+           success="the file is there",
+           stops=(("mount", "EROFS"),)),
+    Attack("change-kernel-setting", "B", changes_a_setting_of_the_kernel, modes=BY_ROOT,
+           does="writes to a file of /proc/sys",
+           success="the setting is another one",
+           stops=(("mount", "EROFS"), ("user", "EACCES"))),
+    Attack("read-accounts", "A", reads_the_accounts,
+           does="reads /etc/passwd",
+           success="an account of the host is in the program's output",
+           stops=(("mount", "not there"),)),
+    Attack("read-sysfs", "A", reads_sysfs,
+           does="reads what /sys tells of the machine",
+           success="a random token that is there is in the program's output",
+           stops=(("mount", "ENOENT"),)),
+    Attack("read-mounts", "A", reads_the_mounts,
+           does="reads in /proc what is mounted where",
+           success="a path of the host is in the program's output",
+           stops=(("mount", "not there"),)),
+    Attack("read-kernel-command-line", "A", reads_the_kernels_command_line,
+           does="reads in /proc with which words the host's kernel was started",
+           success="those are in the program's output",
+           stops=(("mount", "not there"),)),
+    Attack("use-open-directory", "A", uses_a_directory_left_open,
+           does="opens a file beneath a directory of the host that the launcher left open",
+           success="the file's random token is in the program's output",
+           stops=(("fds", "EBADF"), ("landlock", "EACCES"))),
+    Attack("name-file-by-handle", "A", asks_for_a_file_handle,
+           does="asks for the handle by which the kernel opens a file past all mounts",
+           success="the file's handle is in the program's output",
+           stops=(("seccomp", "EPERM"),)),
+    Attack("fill-disk", "H", fills_the_disk,
+           does="writes a file of 1 MiB where /workspace has 64 KiB",
+           success="the file has its whole size",
+           stops=(("mount", "ENOSPC"),)),
+    Attack("take-all-inodes", "H", takes_all_inodes,
+           does="makes 100 files where there may be 64",
+           success="all of them are there",
+           stops=(("mount", "ENOSPC"),)),
     Attack("make-device", "J", makes_a_device,
            does="makes a device node in /workspace, one that takes no privilege",
            success="there is a character device in the run's /workspace",
