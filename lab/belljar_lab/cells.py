@@ -93,7 +93,7 @@ def first_run(worker, mode):
         result = run.Result(*process.communicate(), process.returncode)
     except run.Disagreement as error:
         return str(error)
-    return None if result.started else f"{result.error['message']}. {result.error['hint']}"
+    return None if result.started else result.hint
 
 
 ROWS = {row.id: row for row in attacks.ROWS}

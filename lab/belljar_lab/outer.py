@@ -149,7 +149,11 @@ class Outer:
                      f"{RUN_IDS_OUTSIDE + self.number * len(RUN_IDS)} {len(RUN_IDS)}\n")
         else:
             write(f"/proc/{self.pid}/setgroups", "deny")
-        write(f"/proc/{self.pid}/uid_map", lines)
+        try:
+            write(f"/proc/{self.pid}/uid_map", lines)
+        except PermissionError:
+            raise Refused("this root is one of a user namespace that lacks the ids to give: start "
+                          "the lab as root of the host, or as an ordinary user") from None
         write(f"/proc/{self.pid}/gid_map", lines)
 
     def first_id(self):
