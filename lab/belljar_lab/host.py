@@ -126,6 +126,9 @@ def facts():
         "vsock": no_vsock(),
         "tiocsti": None if read("/proc/sys/dev/tty/legacy_tiocsti").strip() != "0"
         else "this kernel lets nobody type into a terminal for its user",
+        "lockable-memory": None
+        if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] not in range(1 << 21)
+        else "the caller's RLIMIT_MEMLOCK is below 2 MiB",
         **call_facts(),
         "keyrings": None if has_keyrings() else "this kernel has no keyrings, or refuses them",
         "core-files": None if core_files()
