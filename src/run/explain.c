@@ -228,6 +228,9 @@ static const struct mend {
 	 "and report it with the kernel's version."},
 	{ANY_LAYER, ENOSYS, NULL, NULL,
 	 "Belljar needs Linux 5.15 or later; a filter around it can also hide system calls."},
+	{LAYER_COUNT, ETIMEDOUT, NULL, NULL,
+	 "This host is too busy, or what --in names does not come (a network file system that is "
+	 "gone?): try again when less runs, or copy it to a disk of this host first."},
 	{ANY_LAYER, ENOMEM, NULL, NULL,
 	 "This host, or the cgroup around Belljar, has no memory left: try again when less runs."},
 	{ANY_LAYER, EAGAIN, NULL, NULL,

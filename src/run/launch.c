@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
@@ -20,14 +21,12 @@
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* A bound of what only Belljar itself takes time for. */
-#define SETUP_MS 20000
 
 static int run_hooks(struct run *run, enum hook_id hook, struct fault *fault)
 {
@@ -166,14 +165,14 @@ static int broken(struct fault *fault, enum layer_id layer, const char *what, in
 /* Set-up was cancelled, or takes longer than Belljar allows itself. */
 static int wait_readable(struct run *run, int fd, struct fault *fault)
 {
-	uint64_t until = run->report->stage_ns[STAGE_ENTER] + SETUP_MS * UINT64_C(1000000);
 	for (;;) {
 		struct pollfd polled[] = {{.fd = fd, .events = POLLIN},
 					  {.fd = run->control, .events = POLLIN}};
 		uint64_t now = clock_ns();
-		if (now >= until)
+		if (now >= run->setup_until_ns)
 			return broken(fault, LAYER_COUNT, "set up in time", ETIMEDOUT);
-		int n = poll(polled, 2, (int)((until - now) / 1000000) + 1);
+		uint64_t ms = (run->setup_until_ns - now) / 1000000 + 1;
+		int n = poll(polled, 2, ms < INT_MAX ? (int)ms : INT_MAX);
 		if (n < 0 && errno != EINTR)
 			return broken(fault, LAYER_COUNT, "wait for init", errno);
 		if (n > 0 && polled[1].revents) {
@@ -406,6 +405,19 @@ static int start_init(struct run *run, struct fault *fault)
 	return 0;
 }
 
+static uint64_t bytes_to_copy(const struct run *run)
+{
+	const struct plan *plan = run->launch.plan;
+	const struct plan_copy *copies = plan_at(plan, plan->copies);
+	uint64_t bytes = 0;
+	struct stat st;
+	for (uint32_t i = 0; i < plan->copies.count; i++) {
+		if (fstat(run->child.inputs[copies[i].fd], &st) == 0)
+			bytes += (uint64_t)st.st_size;
+	}
+	return bytes;
+}
+
 /* Set-up, in order: every step from plan to the program's first instruction. */
 static int set_up(struct run *run, struct fault *fault)
 {
@@ -447,6 +459,7 @@ void launch_run(struct run *run)
 	struct fault fault = run->early;
 	run->report->phase = PHASE_SETUP;
 	run->report->tasks_denied = UNKNOWN;
+	run->setup_until_ns = run->report->stage_ns[STAGE_ENTER] + setup_ns(bytes_to_copy(run));
 	if (fault.code == BJ_OK && set_up(run, &fault) == 0) {
 		supervise(run);
 	} else {

@@ -34,6 +34,8 @@ struct run {
 
 	struct fault early; /* of the launcher's own start: nothing is built then */
 
+	uint64_t setup_until_ns; /* set-up that is not done by then hangs */
+
 	pid_t guard;	  /* or 0 */
 	int guard_socket; /* its end is the guard's */
 };
@@ -73,6 +75,16 @@ struct usage {
 	uint64_t memory_bytes, tasks, cpu_ns;
 };
 int monitor_poll(const struct launch *launch, const int private_fd[3], struct usage *ret);
+
+/*
+ * How long set-up may take: 20 s are for what Belljar itself does, and a copy of inputs, however
+ * large, has a millisecond for each KiB: a hundredth of a CPU and a slow disk do with less.
+ */
+static inline uint64_t setup_ns(uint64_t copy_bytes)
+{
+	const uint64_t most = UINT64_C(1) << 50; /* of a workspace */
+	return UINT64_C(20000000000) + (copy_bytes < most ? copy_bytes : most) / 1024 * 1000000;
+}
 
 static inline bool run_has(const struct run *run, enum layer_id id)
 {

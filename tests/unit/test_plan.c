@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_check(): one change to a valid plan at a time, each refused for its own reason. */
 #include "plan_case.h"
+#include "run/launch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -219,6 +220,21 @@ static void builder_refuses_too_much(void **state)
 	assert_int_equal(fd, -1);
 }
 
+/* What a copy takes by its size is no sign that set-up hangs. */
+static void set_up_has_time_for_its_copies(void **state)
+{
+	(void)state;
+	const uint64_t second = 1000000000, own = setup_ns(0);
+	assert_true(own == 20 * second);
+	assert_true(setup_ns(1000) == own);
+	/* Copied at ten MiB a second: three times as long as this is enough. */
+	assert_true(setup_ns(UINT64_C(1) << 30) - own > 3 * 103 * second);
+	/* A small file that does not come is told soon; no size wraps. */
+	assert_true(setup_ns(1 << 20) < 22 * second);
+	assert_true(setup_ns(UINT64_MAX) == setup_ns(UINT64_C(1) << 50));
+	assert_true(setup_ns(UINT64_C(1) << 50) > UINT64_C(1) << 59);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +246,7 @@ int main(void)
 		cmocka_unit_test(refuses_spans_outside),
 		cmocka_unit_test(refuses_run_ids_and_cgroups),
 		cmocka_unit_test(builder_refuses_too_much),
+		cmocka_unit_test(set_up_has_time_for_its_copies),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	builder_free(&b);
