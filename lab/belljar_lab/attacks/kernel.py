@@ -2,10 +2,11 @@
 """Attacks on the kernel's surface: calls that programs of this kind do not need."""
 
 import os
+import subprocess
 
-from belljar_lab import calls, host
-from belljar_lab.attack import Attack
-from belljar_lab.run import Run, field_of, parent_of
+from belljar_lab import calls, host, outer
+from belljar_lab.attack import EVERY, Attack
+from belljar_lab.run import PATIENCE, SHOWN, Run, field_of, fields_of, parent_of, shows_itself
 
 # Runs a piece of Python in a child, and says with which signal that was killed, if it was.
 IN_A_CHILD = """
@@ -100,6 +101,14 @@ for byte in {text!r}:
     return run.judge(said, seen == text.encode())
 
 
+def reads_what_is_typed(run: Run):
+    master, path = run.world.terminal()
+    token = run.world.token()
+    os.write(master, token.encode() + b"\n")
+    return run.python("print(os.read(os.open('/dev/tty', os.O_RDWR), 100).decode().strip())",
+                      leaks=token, launcher=["tty-" + path.rpartition("/")[2]])
+
+
 def lowers_the_limits_of_init(run: Run):
     def look(pid):
         limits = host.read(f"/proc/{parent_of(pid)}/limits").splitlines()
@@ -117,6 +126,31 @@ def signals_init(run: Run):
     def look(pid):
         return int(field_of(parent_of(pid), "ShdPnd"), 16) & 1 << signal - 1
     return run.python(f"os.kill(os.getppid(), {signal})", look=look)
+
+
+def kills_init(run: Run):
+    """It shows itself after the kill, if it is still there: pid 1 ignores what it did not ask for,
+    and whoever kills a pid 1 that is none dies with it."""
+    process = run.start(["--stdin", "-", *run.python_words(f"""
+os.kill(os.getppid(), 9)
+libc.prctl(15, b"{SHOWN}", 0, 0, 0)
+sys.stdin.read()
+sys.exit(print("ignored"))
+""")], stdin=subprocess.PIPE)
+    pid = outer.until(lambda: shows_itself(process), PATIENCE)
+    killed = pid > 0 and is_dying(parent_of(pid))
+    if killed:
+        process.wait(PATIENCE)
+    result = run.finish(process)
+    killed = killed or pid < 0 and not result.out
+    return run.judge("done" if killed and not result.out else run.sign(result), killed)
+
+
+def is_dying(pid):
+    """Dead, or about to be, or nobody of the run: then its child was given to another."""
+    kill = 1 << 8
+    return pid == 1 or fields_of(pid)[:1] in ([], ["Z"], ["X"]) or \
+        int(field_of(pid, "SigPnd") or "0", 16) & kill
 
 
 def offers_init_to_the_oom_killer(run: Run):
@@ -169,6 +203,10 @@ ROWS = [
            does="puts a command into the input of the caller's terminal, as if it had been typed",
            success="whoever reads the terminal gets the command",
            stops=(("terminal", "ENXIO"), ("seccomp", "EPERM"))),
+    Attack("read-terminal", "D", reads_what_is_typed,
+           does="reads what the user types into the caller's terminal",
+           success="what was typed is in the program's output",
+           stops=(("terminal", "ENXIO"),)),
     Attack("limit-init", "K", lowers_the_limits_of_init,
            does="lowers a limit of pid 1, which has its own user id",
            success="pid 1 has the lower limit",
@@ -177,6 +215,10 @@ ROWS = [
            does="sends pid 1 a signal that this one blocks",
            success="the signal waits there",
            stops=(("landlock", "EPERM"),)),
+    Attack("kill-init", "K", kills_init,
+           does="kills pid 1, which has its own user id",
+           success="pid 1 is dead, or about to be",
+           stops=(("landlock", "EPERM", EVERY, "landlock-scopes"), ("pid", "ignored"))),
     Attack("offer-init", "K", offers_init_to_the_oom_killer,
            does="makes pid 1 the first to go where memory runs out",
            success="pid 1 has the highest oom_score_adj",

@@ -5,20 +5,28 @@ import os
 import shutil
 import struct
 
-from belljar_lab.attack import BY_USER, Attack
+from belljar_lab.attack import BY_ROOT, BY_USER, Attack
 from belljar_lab.outer import USER_ID
 from belljar_lab.run import Run, field_of, parent_of
 
 
+IMAGE = "/usr/src"  # a directory of the host that the image has, where the lab puts files
+
+
+def make_capable(run, path):
+    """The program `capable`, in a file that gives it every capability."""
+    shutil.copy(run.place / "lab-capable", path)
+    every = 0xffffffff
+    revision_2_effective = 0x02000001
+    os.setxattr(path, "security.capability",
+                struct.pack("<5I", revision_2_effective, every, 0, 0x1ff, 0))
+
+
 def capable(run: Run, look, *words):
-    """The program `capable`, from a file outside that gives it every capability."""
+    """Runs it from a file outside."""
     path = run.place / "capable"
     if not path.exists():
-        shutil.copy(run.place / "lab-capable", path)
-        every = 0xffffffff
-        revision_2_effective = 0x02000001
-        os.setxattr(path, "security.capability",
-                    struct.pack("<5I", revision_2_effective, every, 0, 0x1ff, 0))
+        make_capable(run, path)
     return executes(run, path, look, *words)
 
 
@@ -55,6 +63,24 @@ def runs_a_set_user_id_program(run: Run):
     return {"0": "done"}.get(uids[0], f"uid {uids[0]}") if uids else "ENOENT"
 
 
+def runs_a_capable_program_of_the_image(run: Run):
+    path, gained = run.world.tmpfs(IMAGE) / "capable", []
+    make_capable(run, path)
+
+    def look(pid):
+        gained.append(int(field_of(pid, "CapEff"), 16) != 0)
+        return True
+    said = executes(run, path, look, "nothing")
+    return said if not gained or gained[0] else "nothing gained"
+
+
+def reads_a_private_file_of_the_image(run: Run):
+    path, token = run.world.tmpfs(IMAGE) / "private", run.world.token()
+    path.write_text(token)
+    path.chmod(0o600)
+    return run.python(f"print(open({str(path)!r}).read())", leaks=token)
+
+
 def makes_a_user_namespace(run: Run):
     def look(pid):
         # Of the same run: its parent is init.
@@ -76,6 +102,16 @@ ROWS = [
            does="executes a program of the host that has the set-user-id bit of root",
            success="its process is root outside",
            stops=(("mount", "ENOENT"), ("user", f"uid {USER_ID}"), ("nnp", f"uid {USER_ID}"))),
+    Attack("run-capable", "J", runs_a_capable_program_of_the_image, needs=("root",),
+           does="executes a program of the image from a file that gives every capability",
+           success="its process has capabilities",
+           stops=(("mount", "nothing gained"), ("caps", "EPERM"), ("nnp", "nothing gained")),
+           # Started by root, it is root then and needs no file for them.
+           without={"user@root": "done", "user@root-cgroup": "done"}),
+    Attack("read-private-file", "A", reads_a_private_file_of_the_image, modes=BY_ROOT,
+           does="reads a file of the image that only the caller, root, may read",
+           success="the file's random token is in the program's output",
+           stops=(("user", "EACCES"),)),
     Attack("make-user-namespace", "J", makes_a_user_namespace,
            does="makes a user namespace, in which it would have every capability",
            success="its process is in another user namespace than its parent",
