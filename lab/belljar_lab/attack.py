@@ -112,7 +112,7 @@ class Table:
             modes = rest[0] if rest else EVERY
             fact = rest[1] if len(rest) > 1 else None
             if mode in modes and not set(names.split("+")) & set(self.absent(mode)) \
-                    and not (fact and self.facts[fact]):
+                    and not (fact and self.facts.get(fact)):
                 yield names, sign
 
     def stoppers(self, row, mode):
@@ -134,7 +134,7 @@ class Table:
         """Why this row is not for this mode or this host, or None."""
         if mode not in row.modes:
             return f"not for a run {MODES[mode]}"
-        return next((self.facts[fact] for fact in row.needs if self.facts[fact]), None)
+        return next((self.facts[fact] for fact in row.needs if self.facts.get(fact)), None)
 
     def columns(self, mode):
         """Sets of layers left out in the table of one by one: none, then each of them."""

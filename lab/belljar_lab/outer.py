@@ -116,7 +116,7 @@ class Outer:
         theirs.close()
         os.close(go_read)
         try:
-            until(self.has_namespaces)
+            until(lambda: self.has_namespaces() or select.select([self.mine], [], [], 0)[0])
             if self.has_namespaces():
                 self.map_ids()
                 self.give_cgroups()
