@@ -79,6 +79,7 @@ struct bj_request *bj_request_new(void)
 	if (!req)
 		return NULL;
 	policy_init(&req->policy);
+	policy_init(&req->asked);
 	req->stdin_fd = -1;
 	return req;
 }
@@ -88,7 +89,7 @@ void bj_request_free(struct bj_request *req)
 	if (!req)
 		return;
 	policy_free(&req->policy);
-	list_free(&req->set);
+	policy_free(&req->asked);
 	list_free(&req->argv);
 	list_free(&req->env);
 	for (size_t i = 0; i < req->in_count; i++) {
@@ -139,19 +140,8 @@ int bj_request_set(struct bj_request *req, const char *field, const char *value,
 	(void)snprintf(where + 2, sizeof(where) - 2, "%s", policy_fields[id].name);
 	for (char *c = where; *c; c++)
 		*c = *c == '_' ? '-' : *c;
-	/* Into a scratch policy: files and profile come first, whenever they are named. */
-	struct policy scratch;
-	policy_init(&scratch);
-	int got = policy_set(&scratch, id, value, where, err);
-	policy_free(&scratch);
-	if (got < 0)
-		return -1;
-	size_t size = strlen(policy_fields[id].name) + strlen(value) + 2;
-	char *text = malloc(size);
-	if (text)
-		(void)snprintf(text, size, "%s=%s", policy_fields[id].name, value);
 	req->loaded = false;
-	return list_take(&req->set, text, err);
+	return policy_set(&req->asked, id, value, where, err);
 }
 
 int bj_request_program(struct bj_request *req, const char *const argv[], struct bj_error *err)

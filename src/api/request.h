@@ -22,11 +22,11 @@ struct request_list {
 };
 
 struct bj_request {
-	struct policy policy;
-	char *policy_file; /* NULL: the user's own */
+	struct policy policy; /* where `loaded`: of file, profile and what is asked for */
+	bool loaded;
+	struct policy asked; /* the options alone */
+	char *policy_file;   /* NULL: the user's own */
 	char *profile;
-	bool loaded;		 /* policy_file and profile are in `policy` */
-	struct request_list set; /* "field=value", applied over them */
 
 	enum { RUN_NOTHING, RUN_PROGRAM, RUN_CODE, RUN_SOURCE } what;
 	struct request_list argv; /* the program's, or what follows the source */

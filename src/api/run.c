@@ -74,27 +74,16 @@ static int make_run_id(char id[24], struct bj_error *err)
 	return 0;
 }
 
-/* Built-in, the user's file, the profile, then the options: each over what came before. */
+/* Built-in, the user's file and the profile come beneath what is asked for, whenever it was. */
 static int load_policy(struct bj_request *req, struct bj_error *err)
 {
 	struct policy fresh;
 	if (req->loaded)
 		return 0;
-	policy_init(&fresh);
-	int got = policy_load(&fresh, req->policy_file, err);
-	if (got == 0 && req->profile)
-		got = policy_profile(&fresh, req->profile, err);
-	for (size_t i = 0; got == 0 && i < req->set.count; i++) {
-		char name[64], where[80];
-		const char *equal = strchr(req->set.item[i], '=');
-		(void)snprintf(name, sizeof(name), "%.*s", (int)(equal - req->set.item[i]),
-			       req->set.item[i]);
-		(void)snprintf(where, sizeof(where), "--%s", name);
-		for (char *c = where; *c; c++)
-			*c = *c == '_' ? '-' : *c;
-		got = policy_set(&fresh, field_by_name(name), equal + 1, where, err);
-	}
-	if (got < 0) {
+	if (policy_copy(&fresh, &req->asked, err) < 0)
+		return -1;
+	if (policy_load(&fresh, req->policy_file, err) < 0 ||
+	    (req->profile && policy_profile(&fresh, req->profile, err) < 0)) {
 		policy_free(&fresh);
 		return -1;
 	}

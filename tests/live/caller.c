@@ -373,6 +373,11 @@ static void way_errors(void)
 	if (bj_request_set(req, "memory", "-1", &err) != -1 || err.code != BJ_INVALID ||
 	    !strstr(err.message, "memory"))
 		wrong("a negative size", &err);
+	if (bj_request_set(req, "memory", "=64m", NULL) != -1 ||
+	    bj_request_set(req, "memory", "64m=", NULL) != -1 ||
+	    bj_request_set(req, "memory=64m", "64m", NULL) != -1 ||
+	    bj_request_set(req, "", "memory=64m", NULL) != -1)
+		wrong("a name or a value with = in it", NULL);
 	if (bj_request_set(req, "memory", "0", NULL) != -1 ||
 	    bj_request_set(req, "nosuch", "1", NULL) != -1 ||
 	    bj_request_program(req, none, NULL) != -1 || bj_request_env(req, "novalue", NULL) != -1)
