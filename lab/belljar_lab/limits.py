@@ -208,12 +208,12 @@ def verdict(seen):
     return text + (", cut" if seen["cut"] else "")
 
 
-def set_to(row):
-    """Whole kibibytes of what the kernel says, as the policy writes them."""
-    given = row["set_to"]
-    if row["options"] or not given.isdigit() or int(given) < KIBI or int(given) % KIBI:
-        return given
-    return f"{int(given) // MEBI}m" if int(given) % MEBI == 0 else f"{int(given) // KIBI}k"
+def short(number):
+    """Whole kibibytes as the policy writes them; the rest as it is."""
+    if number is None or not str(number).isdigit() or int(number) < KIBI or int(number) % KIBI:
+        return "none" if number is None else str(number)
+    many = int(number)
+    return f"{many // KIBI}k" if many % MEBI else f"{many // MEBI}m"
 
 
 def table_rows(data):
@@ -231,8 +231,8 @@ def show(data, out: Out):
     out.line()
     rows, last = [], None
     for row, modes, good, seen in table_rows(data):
-        head = ["", "", ""] if row is last else [row["limit"].removeprefix("Max "), set_to(row),
-                                                 row["does"]]
+        head = ["", "", ""] if row is last else [row["limit"].removeprefix("Max "),
+                                                 short(row["set_to"]), row["does"]]
         head[2] = f"  {modes}:"[:27] if row is last else head[2]
         rows.append([*head, (seen["saw"] or "nothing", "" if good else "red"),
                      (verdict(seen), "" if good else "red")])
@@ -253,8 +253,8 @@ def page(data, page):
                "signal that can be caught would be seen before.")
     rows = []
     for row, modes, good, seen in table_rows(data):
-        rows.append([row["limit"].removeprefix("Max "), set_to(row), row["does"],
-                     str(row["below"]) if row["below"] is not None else "", str(row["above"]),
+        rows.append([row["limit"].removeprefix("Max "), short(row["set_to"]), row["does"],
+                     short(row["below"]), short(row["above"]),
                      (modes or "all", "faint"), (seen["saw"] or "nothing", "yes" if good else "no"),
                      (verdict(seen), "yes" if good else "no"), seen["retry"],
                      (seen["hint"], "faint")])

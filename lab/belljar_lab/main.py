@@ -15,7 +15,7 @@ from belljar_lab.cells import Lab
 # In the order in which `all` runs them; a module each, with VERB, HELP, collect() and show(). One
 # that `all` leaves out says IN_ALL = False.
 VERBS = [importlib.import_module(f"belljar_lab.{name}")
-         for name in ("quick", "ablate", "ladder", "limits", "isolate", "harm")]
+         for name in ("quick", "ablate", "ladder", "limits", "compare", "isolate", "harm")]
 
 EPILOG = """Everything runs in user, mount, pid, network, host name and IPC namespaces made for it,
 in which no id is the host's root; there is no option that runs an attack outside of them. It ends 0
