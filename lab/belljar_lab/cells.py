@@ -110,6 +110,7 @@ class Lab:
         self.modes = [mode for mode in attack.MODES
                       if self.why_not[mode] is None and mode in (modes or attack.MODES)]
         self.seen = {}  # Cell with its layers closed -> Observation
+        self.honest = []  # programs that the verb `filter` tries besides
         self.outers = {}
 
     def ask_layers(self):

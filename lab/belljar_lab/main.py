@@ -11,11 +11,12 @@ import sys
 
 from belljar_lab import attack, attacks, outer, page, picture, show
 from belljar_lab.cells import Lab
+from belljar_lab.filtered import programs
 
 # In the order in which `all` runs them; a module each, with VERB, HELP, collect() and show(). One
 # that `all` leaves out says IN_ALL = False.
 VERBS = [importlib.import_module(f"belljar_lab.{name}")
-         for name in ("quick", "ablate", "ladder", "limits", "compare", "isolate", "harm")]
+         for name in ("quick", "ablate", "ladder", "limits", "compare", "isolate", "harm", "filter")]
 
 EPILOG = """Everything runs in user, mount, pid, network, host name and IPC namespaces made for it,
 in which no id is the host's root; there is no option that runs an attack outside of them. It ends 0
@@ -39,6 +40,10 @@ def parser():
     for name in ("ablate", "all"):
         verbs.choices[name].add_argument("--svg", metavar="FILE",
                                          help="also write the table of ablate as a picture")
+    for name in ("filter", "all"):
+        verbs.choices[name].add_argument(
+            "--honest", metavar="FILE", help="honest programs that filter tries besides, in the form"
+            " of HumanEval.jsonl.gz")
     verbs.add_parser("list", help="the attacks, without running any").add_argument(
         "--markdown", action="store_true", help="with all that each row declares")
     return top
@@ -88,11 +93,21 @@ def writable(path):
             raise Asked(f"{path}: {error.strerror}") from None
 
 
+def honest_programs(args):
+    path = getattr(args, "honest", None)
+    try:
+        return [] if path is None else programs.human_eval(path)
+    except ValueError as error:
+        raise Asked(error) from None
+
+
 def run_verbs(binaries, args):
     args.svg = getattr(args, "svg", None)
     for path in (args.html, args.svg):
         writable(path)
+    honest = honest_programs(args)
     lab = open_lab(binaries, args)
+    lab.honest = honest
     data, out = {}, show.Out()
     with lab:
         for module in VERBS:
