@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab is believed only because it fails where it must: declarations that are wrong, oracles that
+are broken, a hook that does nothing and rows that make no sense are planted in it, and each is seen.
+What is not asked rightly, or cannot be done here, is said in one line.
+
+That every cell is as declared is the gate `lab`; here each layer is shown by one attack.
+"""
+
+import ctypes
+import dataclasses
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from collections import namedtuple
+
+import pytest
+
+import harness
+import seams
+from belljar_lab import ablate, attack, attacks, cells, host, ladder, page
+
+LAYERS = seams.table()["layers"]
+TABLE = attack.Table(attacks.ROWS, LAYERS, host.facts())
+READS, NAMES = "read-host-file", "learn-host-name"
+AS_ROOT = os.geteuid() == 0
+SYS_LANDLOCK_CREATE_RULESET, SYS_SWAPON = 444, {"x86_64": 167, "aarch64": 224}
+ENOSYS = 38
+CLONE_NEWUSER = 0x10000000
+
+Said = namedtuple("Said", "status out err")
+
+START = """
+import dataclasses, sys
+sys.path.insert(0, {lab!r})
+from belljar_lab import attacks, cells, main
+def change(name, **changes):
+    attacks.ROWS[:] = [dataclasses.replace(row, **changes) if row.id == name else row
+                       for row in attacks.ROWS]
+    cells.ROWS.update((row.id, row) for row in attacks.ROWS)
+{planted}
+sys.exit(main.main({programs!r}))
+"""
+
+
+def belljar_lab(*words, planted="", programs=seams.LAB, enter=None):
+    """The whole command, with something planted in it, or in a process that `enter` changed."""
+    text = START.format(lab=str(harness.ROOT / "lab"), planted=planted, programs=str(programs))
+    got = subprocess.run([sys.executable, "-IB", "-c", text, *words], stdin=subprocess.DEVNULL,
+                         capture_output=True, text=True, timeout=harness.PATIENCE, check=False,
+                         preexec_fn=enter)
+    assert "Traceback" not in got.stderr, got.stderr
+    return Said(got.returncode, got.stdout, got.stderr)
+
+
+ONE_CELL = ("ablate", "--attack", READS, "--mode", "user", "--layer", "mount")
+
+
+def test_of_each_layer_one_attack_is_stopped_by_it_alone():
+    got = belljar_lab("quick", "--json")
+    found = json.loads(got.out)
+    table = found["tables"]["quick"]
+    assert got.status == 0 and found["ok"] and not table["problems"], table["problems"]
+    assert {mode["name"] for mode in table["modes"] if mode["run"]} == \
+        {mode for mode, why_not in host.modes().items() if why_not is None}
+    if AS_ROOT:
+        assert table["unshown"] == []
+    for row in table["rows"]:
+        assert row["with"] not in (attack.DONE, "") and row["without"] == attack.DONE, row
+
+
+def test_the_table_makes_sense():
+    assert list(TABLE.problems()) == []
+
+
+# ---- Planted, and seen -------------------------------------------------------------------------
+
+BROKEN = f"change({READS!r}, attack=lambda run: run.python({{}}))"
+
+
+@pytest.mark.parametrize(("planted", "problem"), [
+    (f"change({READS!r}, stops=(('net', 'ENOENT'),))",
+     f"{READS}, user, without mount: declared ENOENT, observed done"),
+    (f"change({READS!r}, stops=(('mount', 'EACCES'),))",
+     f"{READS}, user, without nothing: declared EACCES, observed ENOENT"),
+    (BROKEN.format("'pass', leaks=run.world.token()"),
+     "the program says done, and outside it is not seen to have worked"),
+    (BROKEN.format("'print(7); raise OSError(errno.EPERM, \"\")', leaks='7'"),
+     "the program says EPERM, and outside it is seen to have worked"),
+    (BROKEN.format("'raise ValueError'"), "the program failed: Traceback"),
+    (BROKEN.format("'os.dup2(2, 1)'"), "the program failed: done"),
+], ids=["wrong-layer", "wrong-sign", "nothing-seen", "it-was-seen", "fails", "says-nothing"])
+def test_what_is_planted_in_a_row_is_seen(planted, problem):
+    assert belljar_lab(*ONE_CELL).status == 0
+    got = belljar_lab(*ONE_CELL, planted=planted)
+    assert got.status == 1 and problem in got.out, got
+    assert f"NOT AS DECLARED  {READS}, user, without " in got.out, got
+    assert got.out.endswith("Something is not as declared: see above.\n") and not got.err, got
+
+
+@pytest.fixture(name="programs")
+def programs_with_another_launcher():
+    """A function: the lab's programs, with this one as their launcher."""
+    place = harness.temporary_dir()
+
+    def with_launcher(launcher):
+        for program in seams.LAB.glob("lab-*"):
+            if program.is_file():
+                link = place / program.name
+                link.unlink(missing_ok=True)
+                link.symlink_to(launcher if program.name == "lab-launch" else program)
+        return place
+    yield with_launcher
+    shutil.rmtree(place)
+
+
+def test_a_hook_that_does_nothing_is_seen(programs):
+    """The receipt shows a namespace, and not the name in it: what was to hide that does nothing."""
+    words = ("ablate", "--attack", NAMES, "--mode", "user", "--layer", "uts")
+    assert belljar_lab(*words, programs=programs(seams.LAB / "lab-launch")).status == 0
+    got = belljar_lab(*words, programs=programs(seams.DIR / "skip-launch"))
+    assert got.status == 1, got
+    assert f"NOT AS DECLARED  {NAMES}, user, without nothing: declared belljar, observed done\n" \
+        in got.out, got
+
+
+def test_a_symbol_of_the_lab_in_an_installed_file_is_seen(tmp_path):
+    stage = tmp_path / "stage"
+    shutil.copytree(harness.STAGE, stage, symlinks=True)
+
+    def symbols():
+        return subprocess.run([harness.ROOT / "tests" / "gates" / "symbols.sh"], text=True,
+                              env={**os.environ, "STAGE": str(stage)}, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+    got = symbols()
+    assert got.returncode == 0, got
+    launcher = stage / "libexec" / "belljar" / "belljar-launch"
+    subprocess.run(["objcopy", "--add-symbol", "lab_planted=0,global", launcher], check=True)
+    got = symbols()
+    assert got.returncode == 1, got
+    assert f"symbols: {launcher} holds symbols of the lab or the tests" in got.stdout
+
+
+# ---- Rows that make no sense -------------------------------------------------------------------
+
+
+def problems_of(**changes):
+    """Of the table with one row changed."""
+    rows = [dataclasses.replace(row, **changes) if row.id == READS else row for row in TABLE.attacks]
+    return list(attack.Table(rows, LAYERS, host.facts()).problems())
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"stops": (("moun", "ENOENT"),)}, f"attack {READS}: it is stopped by moun, and there is no"),
+    ({"stops": ()}, f"attack {READS}: nothing stops it"),
+    ({"stops": (("mount", "done"),)}, "mount is said to stop it with 'done'"),
+    ({"stops": (("mount", "ENOENT", ("rot",)),)}, "there is no mode rot"),
+    ({"stops": (("mount", "ENOENT", ("root",), "luck"),)}, "nobody knows the fact luck"),
+    ({"needs": ("luck",)}, "it needs luck, and nobody knows that fact"),
+    ({"without": {"nett": "done"}}, "without nett: there is no such layer"),
+    ({"group": "Z"}, "there is no group Z"),
+    ({"id": "fork-bomb"}, "attack fork-bomb: there are two of that id"),
+])
+def test_a_row_that_makes_no_sense_is_found(changes, said):
+    assert any(said in problem for problem in problems_of(**changes))
+
+
+def without_rows_of(layer):
+    rows = [row for row in TABLE.attacks if layer not in str(row.stops)]
+    return list(attack.Table(rows, LAYERS, host.facts()).problems())
+
+
+def test_a_layer_without_an_attack_is_found():
+    assert "layer uts: no attack is stopped by it alone, and its row does not say why" in \
+        without_rows_of("uts")
+
+
+def test_a_second_wall_that_no_attack_shows_is_found():
+    assert any(problem.startswith("layer landlock: others stop the same")
+               for problem in without_rows_of("landlock"))
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with cells.Lab(seams.LAB) as one:
+        yield one
+
+
+@pytest.fixture(name="one_row")
+def lab_of_one_row(lab, monkeypatch):
+    """A function: the lab with that row alone, changed, and one mode."""
+    def change(**changes):
+        row = dataclasses.replace(next(row for row in TABLE.attacks if row.id == READS), **changes)
+        monkeypatch.setattr(lab, "table", attack.Table([row], LAYERS, host.facts(), whole=False))
+        monkeypatch.setattr(lab, "modes", ["user"])
+        return lab
+    return change
+
+
+@pytest.mark.parametrize("verb", [ablate, ladder], ids=["ablate", "ladder"])
+@pytest.mark.parametrize("stops", [(("net", "ENOENT"),), (("mount", "EACCES"),)],
+                         ids=["wrong-layer", "wrong-sign"])
+def test_a_wrong_declaration_fails_each_table(one_row, stops, verb):
+    data = verb.collect(one_row(stops=stops), None)
+    assert not data["ok"] and data["problems"]
+    assert all(problem.startswith(f"{READS}, user, with") for problem in data["problems"])
+
+
+def test_the_page_is_whole_and_fetches_nothing(one_row, tmp_path):
+    path, facts = tmp_path / "report.html", {"kernel": "<b>"}
+    page.write(path, [ablate], {"ablate": ablate.collect(one_row(), None)}, facts)
+    text = path.read_text()
+    assert text.count('title="without mount: done"') == 1 and "&lt;b&gt;" in text
+    assert not re.search(r'(src|href)=(?!"#)|<script|url\(|@import', text)
+
+
+# ---- What is not asked rightly, and what this host cannot do -----------------------------------
+
+
+def is_refused(got, said):
+    assert (got.status, got.out) == (2, ""), got
+    assert got.err.startswith("belljar-lab: ") and got.err.count("\n") == 1, got
+    assert said in got.err, got
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--attack", "luck"), "there is no attack 'luck'; `belljar-lab list` prints them"),
+    (("--layer", "luck"), "there is no layer 'luck'; there are cgroup, user"),
+    (("--mode", "luck"), "there is no mode 'luck'; there are root-cgroup, "),
+    (("--html", "/nonexistent/report.html"), "/nonexistent/report.html: No such file or directory"),
+    (("--html", "/"), "/: Is a directory"),
+    (("--html", "/proc/report.html"), "/proc/report.html: "),
+])
+def test_what_is_not_asked_rightly_is_said_in_one_line(words, said):
+    is_refused(belljar_lab(*ONE_CELL, *words), said)
+
+
+def test_the_same_asked_rightly_works(tmp_path):
+    report = tmp_path / "report.html"
+    assert belljar_lab(*ONE_CELL, "--html", str(report)).status == 0
+    assert report.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_programs_that_are_not_there_are_said_in_one_line(tmp_path):
+    is_refused(belljar_lab(*ONE_CELL, programs=tmp_path), "the lab's programs do not start")
+
+
+def answering(call, errno):
+    """A preexec_fn: a filter that gives this call that answer."""
+    program = b"".join(struct.pack("HBBI", *op) for op in (
+        (0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x50000 | errno), (0x06, 0, 0, 0x7fff0000)))
+    buffer = ctypes.create_string_buffer(program)
+    filter_ = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(buffer)))
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def load():
+        if not AS_ROOT and libc.prctl(38, 1, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "no_new_privs")
+        if libc.prctl(22, 2, filter_, 0, 0) != 0 or not buffer.raw:
+            raise OSError(ctypes.get_errno(), "seccomp")
+    return load
+
+
+def test_a_host_without_landlock_is_said_in_one_line():
+    assert belljar_lab(*ONE_CELL, enter=answering(SYS_SWAPON[os.uname().machine], ENOSYS)).status == 0
+    is_refused(belljar_lab(*ONE_CELL, enter=answering(SYS_LANDLOCK_CREATE_RULESET, ENOSYS)),
+               "mode user: Nothing ran: layer landlock: this kernel has none. It needs ")
+
+
+def allowing(number):
+    """A preexec_fn: a user namespace with every id, in which there may be so many of them."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def enter():
+        read, write = os.pipe()
+        me, pid = os.getpid(), os.fork()
+        if pid == 0:
+            os.read(read, 1)
+            for name in ("uid_map", "gid_map"):
+                with open(f"/proc/{me}/{name}", "w", encoding="utf-8") as file:
+                    file.write("0 0 4294967295")
+            os._exit(0)
+        if libc.unshare(CLONE_NEWUSER) < 0:
+            raise OSError(ctypes.get_errno(), "unshare")
+        os.write(write, b"x")
+        os.waitpid(pid, 0)
+        os.close(read)
+        os.close(write)
+        with open("/proc/sys/user/max_user_namespaces", "w", encoding="utf-8") as file:
+            file.write(str(number))
+    return enter
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can give a user namespace every id")
+def test_a_host_without_user_namespaces_is_said_in_one_line():
+    assert belljar_lab(*ONE_CELL, enter=allowing(100)).status == 0
+    is_refused(belljar_lab(*ONE_CELL, enter=allowing(0)),
+               "the outer namespaces cannot be built: [Errno 28] unshare: No space left on device")
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="an ordinary user has that mode alone")
+def test_a_mode_that_an_ordinary_user_cannot_have_is_said_in_one_line():
+    def enter():
+        os.setgroups([])
+        os.setresgid(harness.USER_ID, harness.USER_ID, harness.USER_ID)
+        os.setresuid(harness.USER_ID, harness.USER_ID, harness.USER_ID)
+    words = ("ablate", "--attack", READS, "--layer", "mount", "--mode")
+    assert belljar_lab(*words, "user", enter=enter).status == 0
+    is_refused(belljar_lab(*words, "root", enter=enter),
+               "mode root: an ordinary user starts the lab: start it as root")
