@@ -199,7 +199,8 @@ class Outer:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
         for path in self.cgroups:
-            for folder in (f"{path}/leaf", path):
+            # With what a launcher that was killed left to the next one, which never came.
+            for folder, _, _ in os.walk(path, topdown=False):
                 end = time.monotonic() + 10
                 while os.path.isdir(folder):
                     reap()

@@ -4,12 +4,17 @@
 import contextlib
 import os
 import signal
+import subprocess
 
-from belljar_lab import outer, world
-from belljar_lab.attack import BY_ROOT, BY_USER, EVERY, WITH_CGROUP, Attack
-from belljar_lab.run import Run, field_of, fields_of, parent_of
+from belljar_lab import host, outer, world
+from belljar_lab.attack import BY_ROOT, BY_USER, EVERY, NO_CGROUP, WITH_CGROUP, Attack
+from belljar_lab.run import (
+    PATIENCE, SHOWN, Run, field_of, fields_of, name_of, parent_of, parents_of_all,
+    shows_itself)
 
+libc = outer.libc
 PIDFD_GETFD, PTRACE_SEIZE = 438, 0x4206
+PR_SET_PDEATHSIG, PR_SET_NAME, PF_EXITING = 1, 15, 4
 
 
 def kills_a_process(run: Run):
@@ -81,6 +86,58 @@ def slows_init_down(run: Run):
     return run.python("os.setpriority(os.PRIO_PROCESS, 1, 19)", look=look)
 
 
+def lives(pid, name):
+    """Whether it is there by that name, and not about to be gone: killed, it leaves its cgroup
+    before it leaves /proc."""
+    fields = fields_of(pid)
+    return name_of(pid) == name and fields and not int(fields[6]) & PF_EXITING
+
+
+def leaves_a_daemon(run: Run):
+    """Nobody's child, in a session of its own, with nothing open that the run's end would close.
+    The program ends when it is there."""
+    name = run.world.token()[:15]
+    run.result(*run.python_words(f"""
+read, write = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        libc.prctl({PR_SET_NAME}, {name!r}.encode(), 0, 0, 0)
+        os.closerange(0, write + 1)
+        while True:
+            time.sleep(1000)
+    os._exit(0)
+os.close(write)
+os.read(read, 1)
+"""))
+    left = [pid for pid in parents_of_all() if lives(pid, name)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    return "done" if left else "killed"
+
+
+def outlives_its_launcher(run: Run):
+    """Looked for when both its init, which dies with the launcher, and whoever started that have
+    ended: what they do to it they have done."""
+    process = run.start(run.python_words(f"""
+libc.prctl({PR_SET_PDEATHSIG}, 0, 0, 0, 0)
+os.closerange(0, 3)  # nobody waits for the end of its output
+libc.prctl({PR_SET_NAME}, {SHOWN!r}.encode(), 0, 0, 0)
+while True:
+    time.sleep(1000)
+"""))
+    pid = outer.until(lambda: shows_itself(process), PATIENCE)
+    init = parent_of(pid)
+    os.kill(parent_of(init), signal.SIGKILL)
+    assert outer.until(lambda: fields_of(init)[:1] in ([], ["Z"]))
+    process.wait(PATIENCE)
+    alive = lives(pid, SHOWN)
+    if alive:
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+    return "done" if alive else "killed"
+
+
 def reads_shared_memory(run: Run):
     key, token = run.world.shared_memory()
     return run.python(f"""
@@ -98,6 +155,17 @@ print(os.uname().nodename)
 if os.uname().nodename != {name!r}:
     sys.exit()
 """, leaks=name)
+
+
+def learns_the_domain_name(run: Run):
+    token = run.world.token()
+    outer.must(libc.setdomainname(token.encode(), len(token)), "setdomainname")
+    return run.python("""
+name = open("/proc/sys/kernel/domainname").read()
+print(name)
+if not name.strip():
+    sys.exit(print("no name"))
+""", leaks=token)
 
 
 def learns_its_cgroup(run: Run):
@@ -173,6 +241,14 @@ ROWS = [
            does="gives init, which has its own id, the lowest priority",
            success="init has that priority",
            stops=(("seccomp", "EPERM"),)),
+    Attack("leave-daemon", "G", leaves_a_daemon,
+           does="leaves a daemon behind that nothing ties to the run",
+           success="the daemon is there after the run ended",
+           stops=(("pid", "killed"), ("cgroup", "killed", WITH_CGROUP))),
+    Attack("outlive-launcher", "K", outlives_its_launcher, modes=NO_CGROUP,
+           does="waits for its launcher to be killed, and asks for no signal when it is",
+           success="it lives after its init and whoever started the launcher have ended",
+           stops=(("pid", "killed"),)),
     Attack("read-shared-memory", "A", reads_shared_memory,
            does="attaches shared memory of a process outside",
            success="its random token is in the program's output",
@@ -181,6 +257,10 @@ ROWS = [
            does="asks the kernel for the name of the host",
            success="the host's name is in the program's output",
            stops=(("uts", "belljar"),)),
+    Attack("learn-domain-name", "A", learns_the_domain_name,
+           does="reads the name of the host's NIS domain",
+           success="the random name is in the program's output",
+           stops=(("uts", "no name"),)),
     Attack("learn-cgroup", "A", learns_its_cgroup, modes=WITH_CGROUP,
            does="reads where in the host's cgroups it runs",
            success="the host's cgroup is in the program's output",
