@@ -41,7 +41,6 @@ enum layer_id {
 /* The hooks, as a fault names them. */
 enum hook_id {
 	HOOK_NONE,
-	HOOK_PROBE,
 	HOOK_PLAN,
 	HOOK_PREPARE,
 	HOOK_PARENT,
@@ -50,7 +49,7 @@ enum hook_id {
 	HOOK_STOPPED,
 	HOOK_VERIFY,
 	HOOK_WATCH,
-	HOOK_CLEAN,
+	HOOK_COUNT,
 };
 
 enum layer_where {

@@ -191,7 +191,7 @@ static int find_cgroup(struct builder *b, const struct policy *policy, struct bj
 	host_cgroup_find(&found);
 	if (found.kind == CGROUP_NONE &&
 	    !(policy_accept_missing(policy) & LAYER_BIT(LAYER_CGROUP))) {
-		const struct fault fault = {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PROBE, 0, ""};
+		const struct fault fault = {BJ_UNSUPPORTED, LAYER_CGROUP, HOOK_PLAN, 0, ""};
 		struct host_facts facts;
 		char mend[sizeof(err->hint)];
 		host_facts_read(&facts);

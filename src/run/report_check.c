@@ -47,7 +47,7 @@ static bool stages_possible(const struct report *r)
 static bool fault_possible(const struct fault *fault)
 {
 	return fault->code <= BJ_INTERNAL && fault->layer <= LAYER_COUNT &&
-	       fault->hook <= HOOK_CLEAN && fault->os >= 0 && fault->os < 4096 &&
+	       fault->hook < HOOK_COUNT && fault->os >= 0 && fault->os < 4096 &&
 	       memchr(fault->what, '\0', sizeof(fault->what));
 }
 

@@ -36,11 +36,11 @@ CHILD_CODE int step_fault(const struct step *step)
 }
 
 static const char *const hooks[] = {
-	[HOOK_NONE] = "",	    [HOOK_PROBE] = "probe",   [HOOK_PLAN] = "plan",
-	[HOOK_PREPARE] = "prepare", [HOOK_PARENT] = "parent", [HOOK_JOIN] = "join",
-	[HOOK_CHILD] = "child",	    [HOOK_VERIFY] = "verify", [HOOK_WATCH] = "watch",
-	[HOOK_CLEAN] = "clean",
+	[HOOK_NONE] = "",	    [HOOK_PLAN] = "plan",     [HOOK_PREPARE] = "prepare",
+	[HOOK_PARENT] = "parent",   [HOOK_JOIN] = "join",     [HOOK_CHILD] = "child",
+	[HOOK_STOPPED] = "stopped", [HOOK_VERIFY] = "verify", [HOOK_WATCH] = "watch",
 };
+_Static_assert(sizeof(hooks) / sizeof(hooks[0]) == HOOK_COUNT, "a name for each hook");
 
 __attribute__((constructor)) static void list(void)
 {

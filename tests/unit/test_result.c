@@ -296,7 +296,7 @@ static void break_fault_layer(struct report *r)
 }
 static void break_fault_hook(struct report *r)
 {
-	r->fault.hook = HOOK_CLEAN + 1;
+	r->fault.hook = HOOK_COUNT;
 }
 static void break_fault_os(struct report *r)
 {
@@ -404,7 +404,7 @@ static void the_extremes_of_a_report_are_possible(void **state)
 	r->tasks_denied = r->left_processes = INT64_MAX;
 	r->left_mounts = r->left_cgroups = r->left_files = UINT64_MAX;
 	r->stage_ns[STAGE_CLEAN] = INT64_MAX;
-	r->fault = (struct fault){BJ_INTERNAL, LAYER_COUNT, HOOK_CLEAN, 4095, ""};
+	r->fault = (struct fault){BJ_INTERNAL, LAYER_COUNT, HOOK_COUNT - 1, 4095, ""};
 	memset(r->fault.what, 'x', sizeof(r->fault.what) - 1);
 	memset(r->layer[LAYER_NET].note, 'x', sizeof(r->layer[0].note) - 1);
 	assert_null(report_impossible(r));
