@@ -133,6 +133,15 @@ if not names:
 """, leaks=name)
 
 
+def learns_addresses(run: Run):
+    return run.python(f"""
+routes = open("/proc/net/fib_trie").read()
+print(routes)
+if {PUBLIC!r} not in routes:
+    sys.exit(print("not there"))
+""", leaks=PUBLIC)
+
+
 def listens_to_the_network(run: Run):
     token = run.world.token()
     server = run.world.listener(kind=socket.SOCK_DGRAM)
@@ -230,6 +239,10 @@ ROWS = [
     Attack("list-host-sockets", "A", lists_sockets,
            does="reads the names of all sockets",
            success="the random name of one of the host is in the program's output",
+           stops=(("net", "not there"),)),
+    Attack("learn-addresses", "A", learns_addresses,
+           does="reads which addresses the host has",
+           success="its public address is in the program's output",
            stops=(("net", "not there"),)),
     Attack("sniff-network", "C", listens_to_the_network, modes=BY_ROOT,
            does="reads every packet of the host's loopback",

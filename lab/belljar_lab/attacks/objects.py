@@ -2,6 +2,7 @@
 """Attacks over objects that the kernel keeps, which outlive whoever made them: queues, semaphores,
 keys, locks. Where one run leaves something for another, both have the same layers left out."""
 
+import ctypes
 import fcntl
 import os
 
@@ -62,6 +63,23 @@ print(message.raw)
 """, token)
 
 
+def takes_a_message(run: Run):
+    token, name = run.world.token(), f"/lab-{run.world.token()}".encode()
+    one_message = (ctypes.c_long * 8)(0, 1, len(token))
+    queue = libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0, one_message)
+    outer.must(queue, "mq_open")
+    run.world.cell.callback(os.close, queue)
+    run.world.cell.callback(libc.mq_unlink, name)
+    os.fchmod(queue, EVERYBODY)
+    outer.must(libc.mq_send(queue, token.encode(), len(token), 0), "mq_send")
+    return run.python(f"""
+queue = must(libc.mq_open({name!r}, os.O_RDONLY))
+message = ctypes.create_string_buffer({len(token)})
+must(libc.mq_receive(queue, message, {len(token)}, None))
+print(message.raw)
+""", leaks=token)
+
+
 def leaves_a_key(run: Run):
     """The second run takes it away. A key may be read by whoever has a keyring of his own, here
     the process's, from which it is found."""
@@ -105,6 +123,7 @@ def holds_a_lock(run: Run):
             except BlockingIOError:
                 return True
     return run.python(f"""
+import ctypes
 import fcntl
 lock = open({str(path)!r})
 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,6 +140,10 @@ ROWS = [
            success="the message's random token is in the next run's output",
            stops=(("rlimit", "EMFILE"), ("landlock", "EACCES", EVERY, "landlock"),
                   ("ipc", "ENOENT"))),
+    Attack("take-message", "A", takes_a_message,
+           does="takes a message out of a POSIX queue of the host",
+           success="the message's random token is in the program's output",
+           stops=(("ipc", "ENOENT"), ("landlock", "EACCES", EVERY, "landlock"))),
     Attack("leave-key", "A", leaves_a_key, needs=("keyrings",),
            does="leaves a key in its user's keyring for the next run",
            success="the key's random token is in the next run's output",

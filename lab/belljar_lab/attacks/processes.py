@@ -14,6 +14,7 @@ from belljar_lab.run import (
 
 libc = outer.libc
 PIDFD_GETFD, PTRACE_SEIZE = 438, 0x4206
+SCANS = 5  # of a list that what is looked for may slip through
 PR_SET_PDEATHSIG, PR_SET_NAME, PF_EXITING = 1, 15, 4
 
 
@@ -114,6 +115,45 @@ os.read(read, 1)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     return "done" if left else "killed"
+
+
+def outruns_the_kill(run: Run):
+    """One that stays, and one that is another process before anybody has read its name."""
+    name = run.world.token()[:15]
+    run.result(*run.python_words(f"""
+read, write = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    libc.prctl({PR_SET_NAME}, {name!r}.encode(), 0, 0, 0)
+    runs = os.fork() == 0
+    os.closerange(0, write + 1)
+    while not runs:
+        time.sleep(1000)
+    while True:
+        if os.fork():
+            os._exit(0)
+os.close(write)
+os.read(read, 1)
+"""))
+    left = [pid for _ in range(SCANS) for pid in parents_of_all() if lives(pid, name)]
+    for group in {fields_of(pid)[2] for pid in left if fields_of(pid)}:
+        os.killpg(int(group), signal.SIGKILL)
+    return "done" if left else "killed"
+
+
+def stops_its_launcher(run: Run):
+    """Which then keeps no time. A stopped one has its last chance here: somebody wakes it."""
+    def look(pid):
+        launcher = parent_of(parent_of(pid))
+        stopped = outer.until(lambda: fields_of(launcher)[0] == "T")
+        os.kill(launcher, signal.SIGCONT)
+        return stopped
+    return run.python(f"""
+launcher = int(open(f"/proc/{{os.getppid()}}/stat").read().rpartition(")")[2].split()[1])
+if launcher == 0:
+    sys.exit(print("nobody"))
+os.kill(launcher, {signal.SIGSTOP})
+""", look=look)
 
 
 def outlives_its_launcher(run: Run):
@@ -245,6 +285,14 @@ ROWS = [
            does="leaves a daemon behind that nothing ties to the run",
            success="the daemon is there after the run ended",
            stops=(("pid", "killed"), ("cgroup", "killed", WITH_CGROUP))),
+    Attack("outrun-kill", "G", outruns_the_kill,
+           does="leaves a process that forks and ends, for ever, so that no list has it",
+           success="a process of it is there after the run ended",
+           stops=(("pid", "killed"), ("cgroup", "killed", WITH_CGROUP))),
+    Attack("stop-launcher", "K", stops_its_launcher,
+           does="looks for its launcher and stops it, so that nobody keeps the time",
+           success="the launcher is stopped",
+           stops=(("pid", "nobody"), ("user", "EPERM", BY_ROOT))),
     Attack("outlive-launcher", "K", outlives_its_launcher, modes=NO_CGROUP,
            does="waits for its launcher to be killed, and asks for no signal when it is",
            success="it lives after its init and whoever started the launcher have ended",
