@@ -13,9 +13,9 @@ import subprocess
 import traceback
 
 from belljar_lab import attack
-from belljar_lab.ablate import mode_rows
 from belljar_lab.compare_rows import PROPERTIES, ROWS
 from belljar_lab.compared import BARE, BELLJAR, BWRAP, Caller, bwrap_options
+from belljar_lab.limits import modes_of
 from belljar_lab.run import Disagreement, Run
 from belljar_lab.show import Out
 
@@ -56,10 +56,10 @@ def by_hand(lab):
 
 def collect(lab, progress, layer=None):
     """`layer` chooses nothing here."""
-    mode = by_hand(lab)
+    mode, modes = by_hand(lab), modes_of(lab)
     options, remark = lab.call(mode, find_bwrap, mode)
     ways = [(BARE, mode), *([(BWRAP, mode)] if options is not None else []),
-            *((BELLJAR, one) for one in lab.modes)]
+            *((BELLJAR, one) for one in modes)]
     wanted = [(number, way, one) for (way, one), number in
               itertools.product(ways, range(len(ROWS)))]
     got = lab.map([(one, observe, number, way, one, options) for number, way, one in wanted],
@@ -68,7 +68,7 @@ def collect(lab, progress, layer=None):
              for (number, way, one), seen in zip(wanted, got)]
     problems = [say(cell) for cell in cells if not cell["ok"]]
     return {"schema": "belljar-lab.compare/1", "ok": not problems, "problems": problems,
-            "modes": mode_rows(lab), "ways": WAYS,
+            "modes": modes, "ways": WAYS,
             "bwrap": {"command": options and ["bwrap", *options], "remark": remark},
             "properties": [property_row(name, cells) for name in PROPERTIES],
             "attacks": [{"id": row.id, "property": row.property, "does": row.does,
@@ -133,9 +133,13 @@ def bwrap_line(data):
             + ". Limits of memory and CPU are not its work.")
 
 
+def belljar_line(data):
+    return f"belljar ran in mode {' and in '.join(data['modes'])}."
+
+
 def show(data, out: Out):
     out.title("compare: seven properties, attacked")
-    out.wrap(bwrap_line(data), "  ")
+    out.wrap(f"{bwrap_line(data)} {belljar_line(data)}", "  ")
     out.line()
     ways = list(data["ways"])
     out.table(["property", *data["ways"].values()],
@@ -159,7 +163,7 @@ def show(data, out: Out):
 def page(data, page):
     page.words("The same small caller runs hostile code in three ways. A property is broken where "
                "one attack on it was seen, from outside, to work.")
-    page.words(bwrap_line(data), "faint")
+    page.words(f"{bwrap_line(data)} {belljar_line(data)}", "faint")
     ways = list(data["ways"])
     page.table(["property", *data["ways"].values()],
                [[row["property"], *((words, KINDS[state])

@@ -13,7 +13,7 @@ from belljar_lab.run import field_of, fields_of, parents_of_all
 
 MEBI = 1 << 20
 TICKS = os.sysconf("SC_CLK_TCK")
-SECONDS = 1.5  # of the time-out that is attacked
+SECONDS = 2  # of the time-out that is attacked
 SURVIVES, TIME, FILES, NETWORK, CREDENTIALS, RESOURCES, NOTHING_STAYS = PROPERTIES = (
     "the caller survives", "time limit", "file system", "network",
     "credentials", "memory and CPU", "nothing persists")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from belljar_lab import host, outer
-from belljar_lab.run import PYTHON_SHOWN
+from belljar_lab.run import PATIENCE, SHOWN, fields_of
 
 KIBI, MEBI = 1 << 10, 1 << 20
 
@@ -49,7 +49,7 @@ def touched(saw, *hits, hint):
 
 
 def time_limit(saw):
-    return Seen(f"{saw}, ended", "time_limit", 124, ("time",), "change", hint="after 1.5s")
+    return Seen(f"{saw}, ended", "time_limit", 124, ("time",), "change", hint="after 2s")
 
 
 CPU_LIMIT = Seen("ended", "cpu_limit", 124, ("cpu",), "change", hint="600ms of CPU time")
@@ -156,11 +156,15 @@ try:
 except ValueError as error:
     say(error)
 """
-USES_CPU = """
-while time.process_time() < amount / 1000:
-    pass
+# Shown while it computes, for as long as it is looked at.
+USES_CPU = f"""
+import select
 say(len(os.sched_getaffinity(0)), "CPU")
-""" + PYTHON_SHOWN
+libc.prctl(15, b"{SHOWN}", 0, 0, 0)
+while time.process_time() < amount / 1000 and not select.select([0], [], [], 0)[0]:
+    pass
+sys.stdin.read()
+"""
 USES_STACK = """
 with open("/proc/self/maps") as maps:
     top = next(int(line.split("-")[1].split()[0], 16) for line in maps if "[stack]" in line)
@@ -196,14 +200,19 @@ say("made")
 """
 
 
-def held_back(pid):
-    """Whether the run's cgroup had to wait for CPU time."""
+def was_throttled(pid):
+    """How often the run's cgroup had to wait for CPU time."""
     for folder in glob.glob(f"{outer.CGROUPS}/**/belljar-*/", recursive=True):
-        if str(pid) in host.read(f"{folder}/cgroup.procs").split():
-            found = re.search(r"^nr_throttled (\d+)", host.read(f"{folder}/cpu.stat"), re.M)
-            if found:
-                return ["held back"] if int(found[1]) else []
-    return []
+        found = re.search(r"^nr_throttled (\d+)", host.read(f"{folder}/cpu.stat"), re.M)
+        if found and str(pid) in host.read(f"{folder}/cgroup.procs").split():
+            return int(found[1])
+    return 0
+
+
+def held_back(pid):
+    """Whether it has to wait, before it has computed all that it wants."""
+    outer.until(lambda: was_throttled(pid) or fields_of(pid)[0] == "S", PATIENCE)
+    return ["held back"] if was_throttled(pid) else []
 
 
 # ---- Rows ----------------------------------------------------------------------------------------
@@ -215,7 +224,7 @@ PAGE = mmap.PAGESIZE
 FULL, SIZE = 16 * PAGE, f"{16 * PAGE // KIBI}k"
 CPUS = len(os.sched_getaffinity(0))
 ROWS = [
-    Row("time", "sleeps for ms", ("--time", "1500ms"), SLEEPS,
+    Row("time", "sleeps for ms", ("--time", "2s"), SLEEPS,
         (10, "began"), (60000, time_limit("began"))),
     Row("cpu_time", "computes for ms", ("--cpu-time", "600ms", "--cpus", "1", "--time", "60s"),
         COMPUTES, (100, ""), (60000, CPU_LIMIT)),
@@ -228,8 +237,8 @@ ROWS = [
     Row("memory", "fills /workspace", (*HOLDS_MORE, "--workspace", "400m"),
         FILLS.format(piece=PIECE) + "if amount > 20 << 20: signal.pause()", (20 * MEBI, ""),
         (200 * MEBI, MEMORY_LIMIT)),
-    Row("cpus", "computes for ms", ("--cpus", "0.2", "--time", "60s"), USES_CPU,
-        (200, f"{CPUS} CPU") if CPUS > 1 else None, (200, Seen("1 CPU, held back")),
+    Row("cpus", "computes for ms", ("--cpus", "0.05", "--time", "60s"), USES_CPU,
+        (200, f"{CPUS} CPU") if CPUS > 1 else None, (300, Seen("1 CPU, held back")),
         no_cgroup=Seen("1 CPU"), look=held_back, free=("--cpus", str(CPUS), "--time", "60s")),
     Row("pids", "starts children", ("--pids", "8"), FORKS, (7, "7 children"),
         (8, touched("7 children, EAGAIN", "tasks", hint="limit of 8 tasks")),
@@ -249,7 +258,8 @@ ROWS = [
     Row("keep_output", "prints bytes", ("--keep-output", "1k"), PRINTS,
         (1024, ""), (1025, Seen("", cut=True))),
     Row("max_output", "prints bytes", ("--max-output", "64k"), PRINTS, (PIECE, ""),
-        (PIECE + 4096, Seen("ended", "output_limit", 123, ("output",), "change", cut=True,
+        # More than a pipe holds: it cannot end before that is read.
+        (MEBI, Seen("ended", "output_limit", 123, ("output",), "change", cut=True,
                             hint="more than 64k"))),
     Row("fsize", "writes bytes to a file", ("--fsize", "64k"), WRITES.format(place="/workspace"),
         (PIECE, "wrote 65536 of 65536"), (PIECE + 1, Seen("wrote 65536 of 65537, EFBIG"))),

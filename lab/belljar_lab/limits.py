@@ -15,7 +15,6 @@ import subprocess
 import traceback
 
 from belljar_lab import attack, host, outer
-from belljar_lab.ablate import mode_rows
 from belljar_lab.limit_rows import KIBI, MEBI, REASONS, ROWS, Seen, why_not
 from belljar_lab.run import PATIENCE, Disagreement, Run, indented, shows_itself
 from belljar_lab.show import Out
@@ -143,12 +142,20 @@ def cases(modes):
             if (above or ROWS[number].below) and not why_not(ROWS[number])]
 
 
+def modes_of(lab):
+    """What differs is whether there is a cgroup: of all modes two, else those asked for."""
+    if len(lab.modes) < len(attack.MODES):
+        return lab.modes
+    return [attack.ROOT_CGROUP, attack.USER]
+
+
 def collect(lab, progress, layer=None):
     """`layer` chooses nothing here."""
-    wanted = cases(lab.modes)
+    modes = modes_of(lab)
+    wanted = cases(modes)
     got = lab.map([(mode, observe, number, mode, above) for number, mode, above in wanted],
                   progress)
-    named, inside = fields(lab), lab.call(lab.modes[0], limits_inside, lab.modes[0])
+    named, inside = fields(lab), lab.call(modes[0], limits_inside, modes[0])
     problems = list(unknown(named, inside))
     rows = [row_of(row, inside) for row in ROWS]
     for (number, mode, above), (seen, why) in zip(wanted, got):
@@ -160,7 +167,7 @@ def collect(lab, progress, layer=None):
         if not good:
             problems.append(say(ROWS[number], mode, above, want, seen, why))
     return {"schema": "belljar-lab.limits/1", "ok": not problems, "problems": problems,
-            "modes": mode_rows(lab), "limits": rows,
+            "modes": modes, "limits": rows,
             "without_row": [{"limit": name, "why": REASONS[name]} for name in (*named, *inside)
                             if name in REASONS],
             "runs": len(wanted)}
@@ -218,16 +225,16 @@ def short(number):
 
 def table_rows(data):
     """(row, modes or "" for all, good, seen), each."""
-    every = [mode["name"] for mode in data["modes"] if mode["run"]]
     for row in data["limits"]:
         for modes, good, seen in by_sight(row):
-            yield row, "" if modes == every else ", ".join(modes), good, seen
+            yield row, "" if modes == data["modes"] else ", ".join(modes), good, seen
 
 
 def show(data, out: Out):
     out.title("limits: what a program sees when it uses more than it may")
     out.wrap("Each also ran with what is allowed, and then worked. The result's outcome and the "
-             "command's exit status, limits_hit, and whether stdout was kept whole:", "  ")
+             "command's exit status, limits_hit, and whether stdout was kept whole. In mode "
+             f"{' and in '.join(data['modes'])}:", "  ")
     out.line()
     rows, last = [], None
     for row, modes, good, seen in table_rows(data):
@@ -248,6 +255,7 @@ def show(data, out: Out):
 
 
 def page(data, page):
+    page.words(f"Modes: {', '.join(data['modes'])}.", "faint")
     page.words("A program uses more than each limit allows. Each also ran with what is allowed, "
                "and then worked. What it sees is what it wrote itself, and how it ended; every "
                "signal that can be caught would be seen before.")
