@@ -156,6 +156,18 @@ os.kill(launcher, {signal.SIGSTOP})
 """, look=look)
 
 
+def starts_threads(run: Run):
+    def look(pid):
+        return int(field_of(pid, "Threads")) == 41
+    return run.python("""
+thread = ctypes.c_ulong()
+for _ in range(40):
+    error = libc.pthread_create(ctypes.byref(thread), None, libc.pause, None)
+    if error:
+        raise OSError(error, "")
+""", "--pids", "8", look=look)
+
+
 def outlives_its_launcher(run: Run):
     """Looked for when both its init, which dies with the launcher, and whoever started that have
     ended: what they do to it they have done."""
@@ -285,6 +297,10 @@ ROWS = [
            does="leaves a daemon behind that nothing ties to the run",
            success="the daemon is there after the run ended",
            stops=(("pid", "killed"), ("cgroup", "killed", WITH_CGROUP))),
+    Attack("thread-bomb", "G", starts_threads, modes=WITH_CGROUP,
+           does="starts 40 threads where 8 tasks are allowed",
+           success="its process has 41 threads",
+           stops=(("cgroup", "EAGAIN"), ("rlimit", "EAGAIN"))),
     Attack("outrun-kill", "G", outruns_the_kill,
            does="leaves a process that forks and ends, for ever, so that no list has it",
            success="a process of it is there after the run ended",
