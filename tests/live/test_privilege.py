@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """No privilege can be gained, and the rarer parts of the kernel answer with a fixed error."""
 
+import errno
 import os
 import subprocess
 
@@ -323,6 +324,25 @@ def test_bare_each_of_these_ways_sets_the_limit_of_core_dumps():
     assert len(got) == 11
     assert [row for row in got[:9] if row.split("|")[1:] != ["0"] * 5] == []
     assert got[9] == "40 40" and got[10].split()[4:6] == ["0", "0"]
+
+
+# Set, and told what it was before, in one call. Belljar cannot tell, and success would leave garbage.
+CORE_BOTH = """
+import resource
+try: print(*resource.prlimit(0, resource.RLIMIT_CORE, (0, 0)))
+except OSError as error: print(error.errno)
+print(*resource.prlimit(0, resource.RLIMIT_CORE))
+resource.prlimit(0, resource.RLIMIT_NOFILE, (40, 40))
+print(*resource.prlimit(0, resource.RLIMIT_NOFILE))
+"""
+
+
+@attack("A22")
+def test_setting_the_limit_of_core_dumps_and_asking_for_the_old_one_is_refused(bell):
+    control = subprocess.run(["prlimit", "--core=1:1", "--", "python3", "-c", CORE_BOTH],
+                             stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert control.splitlines() == ["1 1", "0 0", "40 40"]
+    assert bell.python(CORE_BOTH).out.splitlines() == [str(errno.EPERM), "1 1", "40 40"]
 
 
 @attack("J06")
