@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import subprocess
 import termios
 import time
 
@@ -184,6 +185,44 @@ def bytes_in(pipe):
     return count[0]
 
 
+def takes_memory_in_segments(run: Run):
+    """System V segments that nobody has attached: monitor does not see them either."""
+    def look(pid):
+        of_run = os.open(f"/proc/{pid}/ns/ipc", os.O_RDONLY)
+        try:
+            return sum(size for _, size, attached in segments(of_run) if not attached) >= 80 * MEBI
+        finally:
+            os.close(of_run)
+    # Without a namespace of its own it leaves them in ours.
+    run.world.cell.callback(remove_segments)
+    return run.python(f"""
+libc.shmat.restype = ctypes.c_void_p
+for _ in range(4):
+    segment = must(libc.shmget(0, {20 * MEBI}, 0o1600))
+    at = ctypes.c_void_p(libc.shmat(segment, None, 0))
+    ctypes.memset(at, 1, {20 * MEBI})
+    libc.shmdt(at)
+""", "--memory", "50m", "--time", "60s", look=look)
+
+
+def segments(namespace=None):
+    """(id, resident bytes, how often attached) of each in that IPC namespace, or in ours."""
+    def enter():
+        if namespace:
+            outer.must(outer.libc.setns(namespace, 0), "setns")
+    table = subprocess.run(["/bin/cat", "/proc/sysvipc/shm"], stdout=subprocess.PIPE, check=True,
+                           text=True, preexec_fn=enter).stdout
+    names, *rows = map(str.split, table.splitlines())
+    at = [names.index(name) for name in ("shmid", "rss", "nattch")]
+    return [tuple(int(row[one]) for one in at) for row in rows]
+
+
+def remove_segments():
+    ipc_rmid = 0
+    for number, _, _ in segments():
+        outer.libc.shmctl(number, ipc_rmid, None)
+
+
 def fills_shared_memory(run: Run):
     """What everybody's shared memory lies in, where that is not the host's."""
     def look(pid):
@@ -283,6 +322,10 @@ ROWS = [
     Attack("memory-in-pipes", "F", takes_memory_in_pipes, modes=WITH_CGROUP,
            does="leaves 40 MiB in pipes, where 30 are allowed",
            success="they wait there to be read",
+           stops=(("cgroup", "memory_limit"),)),
+    Attack("memory-in-segments", "F", takes_memory_in_segments, modes=WITH_CGROUP,
+           does="leaves 80 MiB in shared memory that no process has attached, where 50 are allowed",
+           success="the run's segments have them",
            stops=(("cgroup", "memory_limit"),)),
     Attack("fill-shared-memory", "F", fills_shared_memory,
            does="writes 4 MiB into /dev/shm where 1 is allowed",
