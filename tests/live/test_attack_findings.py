@@ -67,11 +67,12 @@ ioprio_set = {"x86_64": 251, "aarch64": 30}[os.uname().machine]
 def ioprio(who, pid):
     if libc.syscall(ioprio_set, who, pid, 3 << 13) < 0:
         raise OSError(ctypes.get_errno(), "ioprio_set")
+humblest = 19  # whatever the caller's is
 for what, call in {
     "prlimit": lambda pid: resource.prlimit(pid, resource.RLIMIT_CPU, (5, 5)),
     "prlimit, high half": lambda pid: libc.prlimit(ctypes.c_ulong(pid | 1 << 32), 0, None, None),
-    "setpriority": lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 5),
-    "setpriority, user": lambda pid: os.setpriority(os.PRIO_USER, 0, 5) if pid else None,
+    "setpriority": lambda pid: os.setpriority(os.PRIO_PROCESS, pid, humblest),
+    "setpriority, user": lambda pid: os.setpriority(os.PRIO_USER, 0, humblest) if pid else None,
     "sched_setscheduler": lambda pid: os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0)),
     "sched_setaffinity": lambda pid: os.sched_setaffinity(pid, os.sched_getaffinity(0)),
     "ioprio_set": lambda pid: ioprio(1, pid),
@@ -115,7 +116,8 @@ def test_memory_that_no_process_maps_ends_the_run_as_its_memory(bell, filler):
 
 SCHEDULING = ("import os; print(os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0) < 0, "
               "open('/proc/self/personality').read().strip())")
-PUSHED = ["chrt", "--fifo", "1", "nice", "-n", "-5", "setarch", "--addr-no-randomize"]
+# From 19, the humblest that a caller may be, 39 steps are the way to the greediest.
+PUSHED = ["chrt", "--fifo", "1", "nice", "-n", "-39", "setarch", "--addr-no-randomize"]
 
 
 def test_the_callers_scheduling_and_personality_are_not_inherited(bell):
