@@ -19,12 +19,16 @@ PREFERRED = (attack.USER_CGROUP, attack.USER, attack.ROOT_CGROUP, attack.ROOT)
 
 
 def collect(lab, progress, layer=None):
-    """There are no layers in this. `lab.honest`: programs beside those that are always tried."""
+    """The spellings are those of the attacks that were chosen; `lab.honest` are programs beside those
+    that are always tried. There are no layers in this."""
     mode = next(mode for mode in PREFERRED if mode in lab.modes)
-    rows = [(family, row) for family in spellings.families() for row in family.ROWS]
+    chosen = {row.id for row in lab.table.attacks}
+    families = [family for family in spellings.families()
+                if lab.table.whole or family.NAME in chosen]
+    rows = [(family, row) for family in families for row in family.ROWS]
     good = [*programs.own(), *programs.examples(), *lab.honest]
     jobs = [(mode, trial.try_spelling, mode, family.NAME, row.code) for family, row in rows]
-    jobs += [(mode, trial.try_honest, mode, f"program-{number}.py", one.code, one.judged, one.inputs)
+    jobs += [(mode, trial.try_honest, mode, f"program-{number}.py", *one[2:])
              for number, one in enumerate(good)]
     got = lab.map(jobs, progress)
     attacks = [{"family": family.NAME, "name": row.name, "how": row.how, **seen}
@@ -36,11 +40,12 @@ def collect(lab, progress, layer=None):
     return {
         "schema": "belljar-lab.filter/1", "ok": not problems, "problems": problems, "mode": mode,
         "families": [{"name": family.NAME, "does": family.DOES, "success": family.SUCCESS}
-                     for family in spellings.families()],
+                     for family in families],
         "sources": sources,
-        "left_out": None if "HumanEval" in sources else "HumanEval: give its file with --honest FILE",
+        "left_out": None if "HumanEval" in sources
+        else "HumanEval: give its file with --honest FILE",
         "filters": [counts(one.name, one.what, attacks, honest) for one in FILTERS]
-        + [counts(BELLJAR, f"the code is run in it, whatever it says; mode {mode}", attacks, honest)],
+        + [counts(BELLJAR, "the code is run in it, whatever it says", attacks, honest)],
         "spellings": attacks, "honest": honest,
     }
 
@@ -110,7 +115,8 @@ def summary(data):
     rows = [[one["name"], told(one["passed"]), told(one["refused"]),
              *(told(one["refused_by_source"][source]) for source in sources)]
             for one in data["filters"]]
-    return ["filter", "attacks that pass", "honest refused", *(f"({one})" for one in sources)], rows
+    head = ["filter", "attacks that pass", "honest refused", *(f"({one})" for one in sources)]
+    return head, rows
 
 
 def by_family(data):
@@ -130,7 +136,8 @@ def through_all(data):
 def show(data, out: Out):
     out.title(f"filter: filters on code beside {BELLJAR}, mode {data['mode']}: "
               f"{attack.MODES[data['mode']]}")
-    out.line("  Each spelling of an attack works where there is no sandbox, as seen from outside.", "grey")
+    out.line("  Each spelling of an attack works where there is no sandbox, as seen from outside.",
+             "grey")
     if data["left_out"]:
         out.line(f"  Left out: {data['left_out']}", "grey")
     for rows in (data["filters"], data["families"]):
@@ -142,7 +149,8 @@ def show(data, out: Out):
         out.table(head, rows, gap=2)
     out.line()
     through = through_all(data)
-    out.wrap(f"No filter stops {len(through)} spellings: {', '.join(through)}.")
+    if through:
+        out.wrap(f"No filter stops {len(through)} spellings: {', '.join(through)}.")
     out.problems(data["problems"])
 
 

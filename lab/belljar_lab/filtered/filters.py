@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 # ---- A list of regular expressions ---------------------------------------------------------------
 
-MODULES = ("os|sys|subprocess|shutil|socket|ssl|ctypes|importlib|builtins|pty|signal|resource|pickle|"
-           "marshal|multiprocessing|threading|pathlib|http|urllib|requests|httpx|ftplib|smtplib|"
-           "telnetlib|socketserver|webbrowser|runpy|code|mmap|fcntl|posix|gc|inspect")
+MODULES = ("os|sys|subprocess|shutil|socket|ssl|ctypes|importlib|builtins|pty|signal|resource|"
+           "pickle|marshal|multiprocessing|threading|pathlib|http|urllib|requests|httpx|ftplib|"
+           "smtplib|telnetlib|socketserver|webbrowser|runpy|code|mmap|fcntl|posix|gc|inspect")
 PATTERNS = [re.compile(pattern) for pattern in (
     rf"\bimport\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*(?:{MODULES})\b",
     rf"\bfrom\s+(?:{MODULES})\b",
@@ -21,7 +21,7 @@ PATTERNS = [re.compile(pattern) for pattern in (
     r"(?<![\w.])(?:eval|exec|compile|globals|locals|vars|breakpoint|input)\s*\(",
     r"(?<![\w.])open\s*\(",
     r"\bgetattr\s*\(|\bsetattr\s*\(|\bdelattr\s*\(",
-    r"__(?:builtins|globals|subclasses|bases|base|mro|class|code|dict|getattribute|reduce|loader)__",
+    r"__(?:builtins|globals|subclasses|bases|base|mro|class|code|dict|reduce|loader)__",
     r"\b(?:gi_frame|cr_frame|tb_frame|f_back|f_globals|f_locals|f_builtins|_getframe)\b",
     r"\bos\s*\.\s*\w+|\b_os\b|\bsubprocess\b",
     r"\b(?:system|popen|Popen|check_output|fork|execv\w*|spawn\w*|posix_spawn\w*|kill)\s*\(",
@@ -45,12 +45,12 @@ def by_patterns(code):
 # ---- What both filters of the syntax tree refuse -------------------------------------------------
 
 DENIED_MODULES = frozenset("""
-    builtins code codeop ctypes fcntl ftplib gc http httpx imaplib
-    importlib inspect io marshal mmap multiprocessing nntplib os pathlib pickle pip pkgutil poplib
-    posix posixsubprocess pty requests resource runpy shelve shutil signal site smtplib socket socketserver ssl
-    subprocess sys telnetlib urllib urllib3 webbrowser xmlrpc""".split())
+    builtins code codeop ctypes fcntl ftplib gc http httpx imaplib importlib inspect io marshal
+    mmap multiprocessing nntplib os pathlib pickle pip pkgutil poplib posix posixsubprocess pty
+    requests resource runpy shelve shutil signal site smtplib socket socketserver ssl subprocess
+    sys telnetlib urllib urllib3 webbrowser xmlrpc""".split())
 # Those whose name is no common word: an attribute of that name is the module.
-DENIED_WITHIN = DENIED_MODULES - frozenset("code http inspect requests resource signal site".split())
+DENIED_WITHIN = DENIED_MODULES - set("code http inspect requests resource signal site".split())
 DENIED_NAMES = frozenset("""
     __builtins__ __import__ __loader__ __spec__ breakpoint compile delattr eval exec globals input
     locals setattr vars""".split())

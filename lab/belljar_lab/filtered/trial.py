@@ -25,7 +25,7 @@ LIMITS = {  # of what runs without a sandbox
     "fork-bomb": {resource.RLIMIT_NPROC: 3 * spellings.TASKS},
 }
 OPTIONS = {"fork-bomb": ("--pids", "16")}
-LONGEST = "30s"  # the hand-over of a deadline is not what is shown here
+LONGEST = "30s"  # a deadline is not what is shown here
 # What comes after a spelling that is looked at while it is there. In Belljar without a cgroup it is
 # `monitor` that stops it, and that is certain to see what is held so long.
 WAIT = f"""
@@ -133,9 +133,9 @@ def end_all(process):
 def bare(run, path, folder, home, limits=(), look=None):
     """The program as a plain process of the caller: (exit status, output, errors, seen)."""
     ids = {"user": run.uid, "group": run.uid, "extra_groups": []} if run.uid else {}
-    process = subprocess.Popen(["python3", str(path)], cwd=folder, env={**ENVIRONMENT, "HOME": str(home)},
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True, **ids)
+    process = subprocess.Popen(["python3", str(path)], cwd=folder, start_new_session=True,
+                               env={**ENVIRONMENT, "HOME": str(home)}, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, **ids)
     seen = False
     try:
         for kind, most in dict(limits).items():
@@ -153,7 +153,8 @@ def boxed(run, args, look=None):
     """The program in Belljar: (Result, seen)."""
     if not look:
         return run.result("--time", LONGEST, *args), False
-    process, seen = run.start(["--time", LONGEST, "--stdin", "-", *args], stdin=subprocess.PIPE), False
+    process = run.start(["--time", LONGEST, "--stdin", "-", *args], stdin=subprocess.PIPE)
+    seen = False
     try:
         seen = outer.until(lambda: shows_itself(process), PATIENCE) > 0 and look(process.pid)
     finally:
@@ -192,7 +193,8 @@ def try_spelling(worker, mode, family, code):
     """{what it did without a sandbox, what it did in Belljar, what each filter says}."""
     run, stage, _, path, look = prepared(worker, mode, family, code, False)
     try:
-        status, out, err, seen = bare(run, path, run.world.room, stage.home, LIMITS.get(family, ()), look)
+        status, out, err, seen = bare(run, path, run.world.room, stage.home,
+                                      LIMITS.get(family, ()), look)
         control = {"works": bool(seen if look else stage.reached(family, out + err)),
                    "said": f"exit {status}: {(out + err)[-500:]}"}
         run, stage, code, path, look = prepared(worker, mode, family, code, True)

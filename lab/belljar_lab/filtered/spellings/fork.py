@@ -78,7 +78,7 @@ import time
 
 pool = concurrent.futures.ThreadPoolExecutor(40)
 for number in range(40):
-    pool.submit(time.sleep, 4)
+    pool.submit(time.sleep, 6)
 """),
     Spelling("asyncio", "programs, started by asyncio", r"""
 import asyncio

