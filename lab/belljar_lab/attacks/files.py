@@ -128,6 +128,14 @@ def changes_a_setting_of_the_kernel(run: Run):
     return run.judge(said, host.read(path) != before)
 
 
+def makes_a_sparse_file(run: Run):
+    """It takes no room here, and all the time of whoever reads it."""
+    def look(pid):
+        return run.made(pid, "sparse").st_size == 1 << 40
+    return run.python("os.truncate(os.open(ROOM + '/sparse', os.O_WRONLY | os.O_CREAT), 1 << 40)",
+                      look=look)
+
+
 def fills_the_disk(run: Run):
     def look(pid):
         return run.made(pid, "full").st_size == MEBI
@@ -195,6 +203,10 @@ ROWS = [
            does="asks for the handle by which the kernel opens a file past all mounts",
            success="the file's handle is in the program's output",
            stops=(("seccomp", "EPERM"),)),
+    Attack("sparse-file", "H", makes_a_sparse_file,
+           does="makes a file of 1 TiB that has nothing in it",
+           success="the file has its whole size",
+           stops=(("rlimit", "EFBIG"),)),
     Attack("fill-disk", "H", fills_the_disk,
            does="writes a file of 1 MiB where /workspace has 64 KiB",
            success="the file has its whole size",
