@@ -27,6 +27,7 @@ PAIRS = [  # filter, what passes, what is refused
     (PATTERNS, "from ossaudio import x", "from os import path"),
     (PATTERNS, "re.compile('a')", "compile('a', 'b', 'exec')"),
     (PATTERNS, "gzip.open('a')", "print(open('a'))"),
+    (PATTERNS, "radio.open(1)", "io.open('a')"),
     (PATTERNS, "position = 4", "os.getcwd()"),
     (PATTERNS, "name = 'Kernel'", "name = x.__class__"),
     (PATTERNS, "while True: work()", "while True: pass"),

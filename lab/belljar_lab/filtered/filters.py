@@ -19,7 +19,7 @@ PATTERNS = [re.compile(pattern) for pattern in (
     rf"\bfrom\s+(?:{MODULES})\b",
     rf"""\bimport_module\s*\(|__import__|sys\.modules|\bmodules\s*\[\s*['"]""",
     r"(?<![\w.])(?:eval|exec|compile|globals|locals|vars|breakpoint|input)\s*\(",
-    r"(?<![\w.])open\s*\(",
+    r"(?<![\w.])(?:io\s*\.\s*)?open\s*\(",
     r"\bgetattr\s*\(|\bsetattr\s*\(|\bdelattr\s*\(",
     r"__(?:builtins|globals|subclasses|bases|base|mro|class|code|dict|reduce|loader)__",
     r"\b(?:gi_frame|cr_frame|tb_frame|f_back|f_globals|f_locals|f_builtins|_getframe)\b",

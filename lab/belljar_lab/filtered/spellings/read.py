@@ -89,10 +89,10 @@ import timeit
 
 timeit.timeit("print(op" "en('@PATH@').read())", number=1)
 """),
-    Spelling("json-tool", "a Path that json.tool has imported", r"""
-import json.tool
+    Spelling("renamed-within", "builtins, that enum has imported under another name", r"""
+import enum
 
-print(json.tool.Path("@PATH@").read_text())
+print(enum.bltns.open("@PATH@").read())
 """),
     Spelling("attrgetter", "attributes named in a text, by operator", r"""
 import operator
