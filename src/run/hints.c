@@ -60,7 +60,9 @@ static const char *const touched_text[] = {
 		"It reached its limit of {pids} tasks (processes and threads): start fewer, or "
 		"ask for more `pids`.",
 	[LIMIT_DISK] = NULL, /* names the mounts */
-	[LIMIT_OUTPUT] = NULL,
+	[LIMIT_OUTPUT] = "It wrote more than {max_output} of output, and ended before it was ended "
+			 "for that: "
+			 "print less, or ask for more `max_output`.",
 };
 _Static_assert(ARRAY_SIZE(touched_text) == LIMIT_COUNT, "a text for each limit");
 
@@ -455,7 +457,8 @@ static void say_touched(FILE *out, const struct scene *scene)
 	if (v->outcome == BJ_SANDBOX_ERROR)
 		return;
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {
-		bool ended_by_it = v->outcome == BJ_MEMORY_LIMIT && i == LIMIT_MEMORY;
+		bool ended_by_it = (v->outcome == BJ_MEMORY_LIMIT && i == LIMIT_MEMORY) ||
+				   (v->outcome == BJ_OUTPUT_LIMIT && i == LIMIT_OUTPUT);
 		if ((v->limits & LIMIT_BIT(i)) && touched_text[i] && !ended_by_it)
 			say_next(out, touched_text[i], scene);
 	}

@@ -140,7 +140,7 @@ void verdict_finish(struct verdict *v, int os_error)
 		v->retry = RETRY_CHANGE;
 }
 
-static uint32_t touched(const struct report *r)
+static uint32_t touched(const struct report *r, const struct result_input *in)
 {
 	uint32_t limits = 0;
 	if (r->oom_kills > 0)
@@ -149,6 +149,12 @@ static uint32_t touched(const struct report *r)
 		limits |= LIMIT_BIT(LIMIT_TASKS);
 	if (r->disk_full)
 		limits |= LIMIT_BIT(LIMIT_DISK);
+	/* What was still in the pipes when it ended by itself counts as well. */
+	if (in->policy) {
+		uint64_t most = in->policy->number[FIELD_max_output];
+		if (r->stream[0].bytes > most || r->stream[1].bytes > most - r->stream[0].bytes)
+			limits |= LIMIT_BIT(LIMIT_OUTPUT);
+	}
 	return limits;
 }
 
@@ -186,7 +192,7 @@ struct verdict verdict(const struct report *r, const struct result_input *in)
 		.outcome = BJ_SANDBOX_ERROR,
 		.started = report_started(r),
 		.exit_code = -1,
-		.limits = touched(r),
+		.limits = touched(r, in),
 	};
 	if (!report_complete(r) || (needs_start(r->end) && !v.started)) {
 		verdict_finish(&v, 0);

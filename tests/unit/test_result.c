@@ -14,6 +14,7 @@ struct verdict_case {
 	bool let_go, complete;
 	uint64_t oom_kills, tasks_denied, cpu_ms;
 	uint32_t disk_full, usage_by;
+	uint64_t out_bytes, err_bytes;
 	struct fault fault;
 	/* what it means */
 	enum bj_outcome outcome;
@@ -27,6 +28,7 @@ struct verdict_case {
 #define DONE	    .phase = PHASE_DONE, .complete = true, .usage_by = 1
 #define WENT	    DONE, .let_go = true
 #define NO_EXIT	    .exit_code = -1
+#define OUTPUT_MOST UINT64_C(4294967296) /* what the built-in profile allows */
 
 static const struct verdict_case verdict_cases[] = {
 	{"exit 0", WENT, .end = END_STATUS, .status = EXITED(0), .outcome = BJ_EXITED,
@@ -79,6 +81,16 @@ static const struct verdict_case verdict_cases[] = {
 	{"tasks and disk touched", WENT, .end = END_STATUS, .status = EXITED(1), .tasks_denied = 3,
 	 .disk_full = DISK_TMP, .outcome = BJ_EXITED, .started = true, .exit_code = 1,
 	 .exit_status = 1, .limits = LIMIT(TASKS) | LIMIT(DISK), .retry = RETRY_CHANGE},
+	{"output of both streams, just allowed", WENT, .end = END_STATUS, .status = EXITED(0),
+	 .out_bytes = OUTPUT_MOST - 3, .err_bytes = 3, .outcome = BJ_EXITED, .started = true,
+	 .exit_code = 0, .retry = RETRY_NOT_NEEDED},
+	{"too much of both, and it ended by itself", WENT, .end = END_STATUS, .status = EXITED(0),
+	 .out_bytes = OUTPUT_MOST - 3, .err_bytes = 4, .outcome = BJ_EXITED, .started = true,
+	 .exit_code = 0, .limits = LIMIT(OUTPUT), .retry = RETRY_NOT_NEEDED},
+	{"too much of one, and then its time was over", WENT, .end = END_TIME,
+	 .status = KILLED(SIGKILL), .out_bytes = INT64_MAX, .err_bytes = INT64_MAX,
+	 .outcome = BJ_TIME_LIMIT, .started = true, NO_EXIT, .exit_status = 124,
+	 .limits = LIMIT(TIME) | LIMIT(OUTPUT), .retry = RETRY_CHANGE},
 	{"tasks not known", WENT, .end = END_STATUS, .status = EXITED(0),
 	 .tasks_denied = UINT64_MAX, .outcome = BJ_EXITED, .started = true, .exit_code = 0,
 	 .retry = RETRY_NOT_NEEDED},
@@ -181,6 +193,11 @@ static void report_of_case(const struct verdict_case *c, struct report *r)
 	r->cpu_ns = c->cpu_ms * 1000000;
 	r->disk_full = c->disk_full;
 	r->usage_by = c->usage_by;
+	const uint64_t written[] = {c->out_bytes, c->err_bytes}, head = r->keep_bytes / 2;
+	for (int i = 0; i < 2; i++) {
+		r->stream[i].bytes = written[i];
+		r->stream[i].tail_bytes = written[i] > head ? written[i] - head : 0;
+	}
 	r->fault = c->fault;
 	if (r->fault.code == BJ_EXEC)
 		r->fault.layer = LAYER_COUNT;
