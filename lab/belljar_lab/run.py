@@ -18,14 +18,19 @@ PATIENCE = 100  # seconds; a run that must end by itself is ended by then, and t
 # first three are never touched without that end, whatever the program still said.
 ENDS, LIMITS = ("time", "cpu", "output"), ("time", "cpu", "output", "memory", "tasks")
 
-# What attacks in Python begin and end with. ROOM is where it may write.
-PYTHON = """
-import ctypes, errno, os, socket, sys, time
+# What attacks in Python begin and end with. ROOM is where it may write. Half of what an attack costs
+# would be to import these two, so they are there where they are named.
+LIBC = """
+import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 def must(got):
     if got < 0:
         raise OSError(ctypes.get_errno(), "")
     return got
+"""
+LIBC_WORDS = "libc", "must(", "ctypes"
+PYTHON = """
+import errno, os, sys, time
 ROOM = next(place for place in ("/workspace", {room!r}) if os.path.isdir(place))
 try:
 {code}
@@ -175,7 +180,10 @@ class Run:
 
     def python_words(self, code):
         """Words that run a piece of Python, the last line of which is the sign."""
-        text = PYTHON.format(code=indented(code), room=str(self.world.room))
+        head = "import socket" if "socket" in code else ""
+        if any(word in code for word in LIBC_WORDS):
+            head += LIBC
+        text = head + PYTHON.format(code=indented(code), room=str(self.world.room))
         return ["--", "/usr/bin/python3", "-I", "-S", "-c", text]
 
     def python(self, code, *options, **how):
