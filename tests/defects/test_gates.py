@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What counts tests fails closed: a skip, nothing at all, an exit that is not understood."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ GATES = Path(__file__).resolve().parent.parent / "gates"
 sys.path.insert(0, str(GATES))
 import counting  # noqa: E402
 import gates  # noqa: E402
+import lab_gate  # noqa: E402
 
 
 def run_gate(monkeypatch, count):
@@ -84,3 +86,23 @@ def test_a_list_of_known_findings_hides_no_other(tmp_path):
     done = subprocess.run([sys.executable, GATES / "known.py", output, known], stdout=subprocess.PIPE,
                           text=True, check=False)
     assert done.returncode == 1 and "src/b.c" in done.stdout and "src/a.c" not in done.stdout
+
+
+def lab_said(**changes):
+    table = {"cells": [1, 2, 3], "problems": [],
+             "modes": [{"name": "user", "run": True}, {"name": "root", "run": False}]}
+    return json.dumps({"tables": {"ablate": {**table, **changes}, "filter": {"rows": [1], "runs": 2}}})
+
+
+@pytest.mark.parametrize("verbs, modes, status, out, counts", [
+    (["ablate", "filter"], {"user"}, 0, lab_said(), (6, 0)),
+    (["ablate"], {"user"}, 1, lab_said(problems=["not as declared\nwhy"]), (2, 1)),
+    (["ablate"], {"user"}, 1, lab_said(), (3, 1)),
+    (["ablate"], {"user"}, 0, lab_said(cells=[]), (0, 1)),
+    (["ablate", "isolate"], {"user"}, 0, lab_said(), (3, 1)),
+    (["ablate"], {"user", "root"}, 0, lab_said(), (3, 1)),
+    (["ablate"], {"user"}, 2, "", (0, 1))],
+    ids=["right", "problem", "exit", "nothing", "a-verb", "a-mode", "no-answer"])
+def test_what_the_lab_did_not_see_fails_its_gate(verbs, modes, status, out, counts):
+    got = lab_gate.judge("root", verbs, modes, status, out)
+    assert (got.passed, got.failed) == counts

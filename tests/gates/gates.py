@@ -13,6 +13,7 @@ import sys
 import time
 
 import counting
+import lab_gate
 from counting import BUILD, ROOT, Count, say
 
 LOGS = BUILD / "gates"
@@ -116,6 +117,7 @@ GATES = {
     "soak": script("soak.sh", timeout=300),
     "filtered": filtered,
     "live": live,
+    "lab": lab_gate.lab,
     "defects": script("defects.sh", timeout=900),
     "vm": other_kernels,
 }
