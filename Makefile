@@ -16,6 +16,8 @@ NAME         ?= $(shell uname -r)
 DESTDIR  ?=
 HUMANEVAL ?=
 DEFECTS   ?=
+KERNELS   ?= 6.1 6.12
+LAB       ?= ablate
 
 override BUILD := $(abspath $(BUILD))
 STAGE  := $(BUILD)/stage
@@ -24,13 +26,14 @@ MESON  ?= meson
 export BUILD STAGE MESON PYTHON
 unexport DESTDIR
 
-.PHONY: help setup stage run test gates defects bench fuzz install docs clean
+.PHONY: help setup stage run test gates defects lab-vm bench fuzz install docs clean
 
 help:
 	@echo 'make run      build, then run an example program on real data; its answer and its receipt'
 	@echo 'make test     unit, simulator, rule and live tests (at most 10 minutes)'
 	@echo 'make gates    everything before a merge: compilers, sanitizers, analysers, other kernels (root)'
 	@echo 'make defects  every planted defect: which of them the tests would miss (root; 40 minutes)'
+	@echo 'make lab-vm   every attack of the lab on Linux 6.1 and 6.12 under QEMU (root; hours) [LAB=ablate]'
 	@echo 'make bench    numbers, side by side: [HUMANEVAL=FILE.jsonl.gz] [N=100] [SOAK=10000]'
 	@echo 'make fuzz     every fuzzer, FUZZ_SECONDS=3600 each'
 	@echo 'make docs     generated pages anew'
@@ -72,6 +75,16 @@ defects:
 	@[ "$$(id -u)" -eq 0 ] || { echo 'make defects: needs root (cgroups, other users)' >&2; exit 1; }
 	@tools/setup test
 	@$(PYTHON) -B tests/defects/defects.py $(DEFECTS)
+
+lab-vm: $(BUILD)/build.ninja
+	@[ "$$(id -u)" -eq 0 ] || { echo 'make lab-vm: needs root (QEMU images, shared files)' >&2; exit 1; }
+	@tools/setup gates
+	@$(MAKE) --no-print-directory stage
+	@for kernel in $(KERNELS); do \
+		tools/vm/run --kernel $$kernel --cpus 2 --memory 2048 --timeout 14400 --times \
+			--share '$(BUILD)' --env PYTHONPATH='$(CURDIR)/lab' --env LAB_DIR='$(BUILD)/lab' -- \
+			/usr/bin/python3 -B -m belljar_lab $(LAB) || exit; \
+	done
 
 bench: $(BUILD)/build.ninja
 	@tools/setup bench
