@@ -109,6 +109,34 @@ static int check_binds(const struct run_state *run, struct bj_error *err)
 	return 0;
 }
 
+/* Whether there can be something below `name`, which is to be a file. */
+static bool is_below(const char *below, const struct plan_input *name)
+{
+	size_t size = strlen(name->name);
+	return S_ISREG(name->mode) && size && strncmp(below, name->name, size) == 0 &&
+	       below[size] == '/';
+}
+
+static int check_names(const struct plan_input *one, const struct plan_input *other,
+		       const char *host, struct bj_error *err)
+{
+	char shown[TEXT_VALUE_SIZE], its[TEXT_VALUE_SIZE], others[TEXT_VALUE_SIZE];
+	bool same = strcmp(one->name, other->name) == 0;
+	if (!same && !is_below(one->name, other) && !is_below(other->name, one))
+		return 0;
+	(void)text_quote(shown, sizeof(shown), host);
+	(void)text_quote(its, sizeof(its), one->name);
+	(void)text_quote(others, sizeof(others), other->name);
+	if (same)
+		return fail(err, BJ_INVALID, "--in %s: another input has the name %s already",
+			    shown, its);
+	(void)fail(err, BJ_INVALID,
+		   "--in %s: %s and %s, the name of another input, cannot both be: one is a file, "
+		   "the other below it",
+		   shown, its, others);
+	return fail_hint(err, "Give one of them another name: HOST:NAME.");
+}
+
 /* `host` is what --in named, or NULL for the source. */
 static int add_input(struct run_state *run, int fd, const char *host, const char *name,
 		     uint32_t mode, struct bj_error *err)
@@ -117,17 +145,15 @@ static int add_input(struct run_state *run, int fd, const char *host, const char
 		(void)close(fd);
 		return fail(err, BJ_INVALID, "more than %d files to copy in", INPUTS_MAX);
 	}
+	struct plan_input input = {.name = name, .mode = mode};
 	for (size_t i = 0; i < run->input_count; i++) {
-		char quoted[TEXT_PATH_SIZE], shown[TEXT_PATH_SIZE];
-		if (strcmp(run->planned[i].name, name) != 0)
+		if (check_names(&input, &run->planned[i], host, err) == 0)
 			continue;
 		(void)close(fd);
-		return fail(err, BJ_INVALID, "--in %s: another input has the name %s already",
-			    text_quote(shown, sizeof(shown), host),
-			    text_quote(quoted, sizeof(quoted), name));
+		return -1;
 	}
 	run->inputs[run->input_count] = fd;
-	run->planned[run->input_count] = (struct plan_input){.name = name, .mode = mode};
+	run->planned[run->input_count] = input;
 	run->input_count++;
 	return 0;
 }
@@ -220,8 +246,9 @@ static int prepare_inputs(struct run_state *run, struct bj_error *err)
 				  .entries = (uint32_t)req->policy.number[FIELD_inodes]};
 	for (size_t i = 0; i < req->in_count; i++) {
 		struct files_input input;
-		if (files_open_host(req->in[i].host, true, &caps, &input, err) < 0 ||
-		    add_input(run, input.fd, req->in[i].host, req->in[i].name, input.mode, err) < 0)
+		if (files_open_host(req->in[i].host, true, &caps, &input, err) < 0)
+			return fail_from(err, "--in");
+		if (add_input(run, input.fd, req->in[i].host, req->in[i].name, input.mode, err) < 0)
 			return -1;
 		/* So that the one that does not fit is named, and not only that something did not.
 		 */

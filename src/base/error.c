@@ -42,6 +42,18 @@ int fail_errno(struct bj_error *err, enum bj_code code, const char *format, ...)
 	return -1;
 }
 
+int fail_from(struct bj_error *err, const char *where)
+{
+	size_t size = strlen(where);
+	if (!err)
+		return -1;
+	memmove(err->message + size + 2, err->message, sizeof(err->message) - size - 3);
+	memcpy(err->message, where, size);
+	memcpy(err->message + size, ": ", 2);
+	err->message[sizeof(err->message) - 1] = '\0';
+	return -1;
+}
+
 int fail_layer(struct bj_error *err, const char *layer)
 {
 	if (err)

@@ -23,6 +23,9 @@ __attribute__((format(printf, 3, 4))) int fail(struct bj_error *err, enum bj_cod
 __attribute__((format(printf, 3, 4))) int fail_errno(struct bj_error *err, enum bj_code code,
 						     const char *format, ...);
 
+/* Puts before the message of an error just made where it came from, as "--in". Returns -1. */
+int fail_from(struct bj_error *err, const char *where);
+
 /* Names the layer at fault, and the mend, of an error just made. Both return -1. */
 int fail_layer(struct bj_error *err, const char *layer);
 __attribute__((format(printf, 2, 3))) int fail_hint(struct bj_error *err, const char *format, ...);

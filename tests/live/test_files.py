@@ -69,8 +69,9 @@ def test_what_was_not_made_is_told(bell):
 
 def test_what_could_not_be_copied_is_named_by_both_ends(bell):
     """As they were typed, in the line and in the result."""
-    data, taken = bell.file("data", "x"), bell.dir("taken")
+    data, taken, tree = bell.file("data", "x"), bell.dir("taken"), bell.dir("tree")
     os.mkfifo(taken / "pipe")
+    (tree / "a").write_text("x")
     for name, host, why in (("nothing", f"{bell.place}/nothing", "is not there"),
                             ("made", f"{taken}/pipe", "is a FIFO"),
                             ("made", f"{bell.place}/none/made", "No such file"),
@@ -82,9 +83,10 @@ def test_what_could_not_be_copied_is_named_by_both_ends(bell):
     got = bell.run("--out", f"made:{bell.place}/made", "--", "/bin/sh", "-c", "echo x > made")
     assert got.hint == "" and (bell.place / "made").read_text() == "x\n"
     for words, names in ((["--in", f"{data}:../x"], f'--in "{data}:../x": '),
-                         (["--in", f"{bell.place}/gone:x"], f'"{bell.place}/gone"'),
+                         (["--in", f"{bell.place}/gone:x"], f'--in: open "{bell.place}/gone"'),
                          (["--out", f"../x:{data}"], f'--out "../x:{data}": '),
-                         (["--in", f"{data}:a", "--in", f"{data}:a/b"], "A file of --in is to be where")):
+                         (["--in", f"{data}:a", "--in", f"{data}:a/b"], '"a/b" and "a", the name of'),
+                         (["--in", f"{tree}:t", "--in", f"{data}:t/a/b"], "A file of --in is to be where")):
         status, out, err = bell.raw(*words, "--", "/bin/echo", "ran")
         assert (status, out) == (125, b"") and names.encode() in err and err.count(b"\n") == 1, err
 

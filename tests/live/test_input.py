@@ -127,6 +127,39 @@ def test_bytes_that_are_no_utf_8_in_options(first_bell):
     assert got.json["stdout"]["encoding"] == "base64", "arguments of the program are bytes"
 
 
+@pytest.mark.parametrize("value, says", [
+    ("", "names nothing"), (":x", "names nothing"), ("/no/such", "No such file"),
+    ("/no/such:x", "No such file"), ("a/below:x", "Not a directory"), ("/dev/zero:x", "character device"),
+    ("a:/x", "absolute"), ("a:../x", '".."'), ("a:x//y", "empty component"), ("a:" + "x" * 300, "longer than"),
+    ("/" + "x" * 5000, "longer than"), ("/no\n\x1b[31m", "No such file"), ("fifo:x", "FIFO")],
+    ids=range(13))
+def test_a_bad_input_is_refused_and_the_line_says_that_it_came_from_in(first_bell, value, says):
+    first_bell.file("a", "x")
+    os.mkfifo(first_bell.place / "fifo")
+    refused(first_bell, "--in", value, "--", "/bin/echo", "ran", names=["--in", says])
+
+
+@pytest.mark.parametrize("one, other", [("x", "x"), ("x", "x/y"), ("x/y", "x"), ("x/y/z", "x"),
+                                        (".belljar", None), (".belljar/main.py", None)])
+def test_inputs_of_which_one_excludes_the_other_are_refused(first_bell, one, other):
+    """A file and what is to be below it, or two of one name; `other` None: the code itself."""
+    first_bell.file("a", "x")
+    words = ["--in", f"a:{one}"]
+    words += ["--in", f"a:{other}", "--", "/bin/echo", "ran"] if other else \
+        ["-c", "print('ran')", "--lang", "python"]
+    refused(first_bell, *words, names=["--in", "another input"])
+    got = first_bell.run(*words)
+    assert (got.outcome, got.started, got.retry) == ("refused", False, "change"), got
+
+
+def test_inputs_in_one_directory_are_no_hindrance(first_bell):
+    first_bell.file("a", "x")
+    (first_bell.dir("d") / "b").write_text("y")
+    got = first_bell.run("--in", "a:d/a", "--in", "d:d", "--in", "a:d/b2", "--in", "a:da", "--",
+                         "/usr/bin/find", "d", "da", "-type", "f")
+    assert sorted(got.out.split()) == ["d/a", "d/b", "d/b2", "da"]
+
+
 @pytest.mark.parametrize("path", ["relative", "", "/no/such", "/workspace/../../x", "/etc/passwd",
                                   "/" + "x" * 5000, "/a\nb", "/tmp/\x1b[31m"])
 def test_a_bad_working_directory_is_refused_or_not_started(first_bell, path):
