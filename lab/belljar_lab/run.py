@@ -226,10 +226,9 @@ class Run:
 
 def shows_itself(process):
     """The pid below this one that took the name SHOWN; -1: it ended before one did."""
-    parents = parents_of_all()
-    for pid in parents:
-        if name_of(pid) == SHOWN and is_below(parents, pid, process.pid):
-            return pid
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if name_of(pid) == SHOWN and is_below(parents_of_all(), int(pid), process.pid):
+            return int(pid)
     return -1 if process.poll() is not None else 0
 
 
