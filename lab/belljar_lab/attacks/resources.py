@@ -104,7 +104,7 @@ os.read(until_burnt, 1)
 def stops_itself(run: Run):
     """Ignores all that it can, too. Whoever looks lets it go on in the end."""
     def look(pid):
-        outer.until(lambda: not fields_of(pid) or fields_of(pid)[0] == "T" and age(pid) > 0.4)
+        outer.until(lambda: not fields_of(pid) or fields_of(pid)[0] == "T" and age(pid) > 0.5)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
             return True
@@ -114,7 +114,7 @@ for number in signal.valid_signals() - {{signal.SIGKILL, signal.SIGSTOP}}:
     signal.signal(number, signal.SIG_IGN)
 libc.prctl(15, b"{SHOWN}", 0, 0, 0)
 os.kill(os.getpid(), signal.SIGSTOP)
-""", "--time", "150ms", look=look)
+""", "--time", "200ms", look=look)
 
 
 def takes_memory_in_children(run: Run):
@@ -307,8 +307,8 @@ ROWS = [
            stops=(("deadline+cgroup", "cpu_limit", WITH_CGROUP),
                   ("deadline+monitor+mount", "cpu_limit", NO_CGROUP))),
     Attack("stop-itself", "E", stops_itself, modes=WITH_CGROUP,
-           does="ignores all signals and stops itself, where 0.15 s are allowed",
-           success="its process is there, stopped, after 0.4 s",
+           does="ignores all signals and stops itself, where 0.2 s are allowed",
+           success="its process is there, stopped, after 0.5 s",
            stops=(("deadline", "time_limit"),)),
     Attack("memory-in-children", "F", takes_memory_in_children, modes=WITH_CGROUP,
            does="takes 30 MiB in each of four children, where 50 are allowed",
