@@ -20,9 +20,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 BURNER = "lab-burner"  # the name that such processes take
 
 
-def age(pid):
-    """Seconds since it started."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields_of(pid)[19]) / TICKS
+def age(fields):
+    """Seconds since it started, of a process that run.fields_of() knows; 0 for none."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / TICKS if fields else 0
 
 
 def cpu_seconds(pid):
@@ -30,7 +30,7 @@ def cpu_seconds(pid):
 
 
 def resident(pid):
-    return int(field_of(pid, "VmRSS").split()[0]) * 1024
+    return int((field_of(pid, "VmRSS") or "0").split()[0]) * 1024
 
 
 def takes_memory(run: Run):
@@ -66,7 +66,8 @@ with open(ROOM + "/large", "wb") as file:
 
 
 def sleeps_beyond_its_time(run: Run):
-    return run.python("time.sleep(0.7)", "--time", "200ms", look=lambda pid: age(pid) > 0.5)
+    return run.python("time.sleep(0.7)", "--time", "200ms",
+                      look=lambda pid: age(fields_of(pid)) > 0.5)
 
 
 def computes_beyond_its_time(run: Run):
@@ -103,8 +104,12 @@ os.read(until_burnt, 1)
 
 def stops_itself(run: Run):
     """Ignores all that it can, too. Whoever looks lets it go on in the end."""
+    def ended_or_lasted(pid):
+        fields = fields_of(pid)
+        return not fields or fields[0] == "T" and age(fields) > 0.5
+
     def look(pid):
-        outer.until(lambda: not fields_of(pid) or fields_of(pid)[0] == "T" and age(pid) > 0.5)
+        outer.until(lambda: ended_or_lasted(pid))
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
             return True
