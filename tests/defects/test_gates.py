@@ -101,8 +101,8 @@ def lab_said(**changes):
     (["ablate"], {"user"}, 0, lab_said(cells=[]), (0, 1)),
     (["ablate", "isolate"], {"user"}, 0, lab_said(), (3, 1)),
     (["ablate"], {"user", "root"}, 0, lab_said(), (3, 1)),
-    (["ablate"], {"user"}, 2, "", (0, 1))],
-    ids=["right", "problem", "exit", "nothing", "a-verb", "a-mode", "no-answer"])
+    (["ablate"], {"user"}, 2, "", (0, 1)), (["ablate"], {"user"}, 0, "{}", (0, 1))],
+    ids=["right", "problem", "exit", "nothing", "a-verb", "a-mode", "no-answer", "no-tables"])
 def test_what_the_lab_did_not_see_fails_its_gate(verbs, modes, status, out, counts):
     got = lab_gate.judge("root", verbs, modes, status, out)
     assert (got.passed, got.failed) == counts

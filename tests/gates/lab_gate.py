@@ -65,7 +65,7 @@ def judge(who, verbs, modes, status, out):
     count = Count()
     try:
         tables = json.loads(out)["tables"]
-    except ValueError:
+    except (ValueError, KeyError):
         count.fail(f"lab, {who}: exit {status} and no JSON")
         return count
     for verb in verbs:
