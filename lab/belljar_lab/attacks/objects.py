@@ -52,6 +52,7 @@ def leaves_a_posix_queue(run: Run):
     name = f"/lab-{run.world.token()}".encode()
     run.world.cell.callback(libc.mq_unlink, name)
     return crosses(run, f"""
+os.umask(0)
 one_message = (ctypes.c_long * 8)(0, 1, {len(token)})
 queue = must(libc.mq_open({name!r}, os.O_CREAT | os.O_RDWR, {EVERYBODY}, one_message))
 must(libc.mq_send(queue, {token!r}.encode(), {len(token)}, 0))
