@@ -154,6 +154,17 @@ for number in range(100):
 """, "--inodes", "64", look=look)
 
 
+def renames_and_leaves_a_device(run: Run):
+    """A whiteout again, where the file was."""
+    def look(pid):
+        return stat.S_ISCHR(run.made(pid, "here").st_mode)
+    return run.python("""
+old, new = (os.fsencode(ROOM + name) for name in ("/here", "/there"))
+open(old, "w").close()
+must(libc.renameat2(-100, old, -100, new, 4))
+""", look=look)
+
+
 ROWS = [
     Attack("read-host-file", "A", reads_a_file, main=True,
            does="opens a file of the host by its path",
@@ -215,6 +226,10 @@ ROWS = [
            does="makes 100 files where there may be 64",
            success="all of them are there",
            stops=(("mount", "ENOSPC"),)),
+    Attack("leave-whiteout", "J", renames_and_leaves_a_device,
+           does="renames a file so that a device node is left in its place",
+           success="there is a character device in the run's /workspace",
+           stops=(("seccomp", "EINVAL"),)),
     Attack("make-device", "J", makes_a_device,
            does="makes a device node in /workspace, one that takes no privilege",
            success="there is a character device in the run's /workspace",
