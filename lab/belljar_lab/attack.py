@@ -29,7 +29,7 @@ To add an attack, write one row and one small program.
    element limits an entry to some modes, a fourth to hosts with some fact (host.py):
    ("landlock", "EPERM", EVERY, "landlock-scopes"). Where reality is more entangled, `without` says
    the sign for one set of layers left out: {"caps+mount": "EPERM"}; {"caps+mount@root": "EPERM"}
-   for one mode only.
+   for one mode only; {"all but user+pid": "EPERM"} for a step of the ladder.
 4. `belljar-lab ablate --attack ID` shows whether it is so.
 """
 
@@ -37,7 +37,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable
 
-DONE = "done"
+DONE, ALL_BUT = "done", "all but "
 ROOT, USER, ROOT_CGROUP, USER_CGROUP = "root", "user", "root-cgroup", "user-cgroup"
 MODES = {
     ROOT_CGROUP: "started by root, with a cgroup",
@@ -119,14 +119,19 @@ class Table:
         """The layers that do it: of those joined by "+" the first."""
         return list(dict.fromkeys(names.split("+")[0] for names, _ in self.stops(row, mode)))
 
+    def left_out(self, key):
+        """The layers that a key of `without` leaves out, and its mode or ""."""
+        names, _, mode = key.partition("@")
+        listed = names.removeprefix(ALL_BUT).split("+")
+        return tuple(name for name in self.names
+                     if (name in listed) != names.startswith(ALL_BUT)), mode
+
     def expected(self, row, mode, out):
-        gone = set(self.closure(out))
-        for names, sign in row.without.items():
-            names, _, only = names.partition("@")
-            wanted = names.split("+") if names else []
-            if only in ("", mode) and set(self.closure(wanted)) == gone:
-                return sign
         force = set(self.in_force(mode, out))
+        for key, sign in row.without.items():
+            wanted, only = self.left_out(key)
+            if only in ("", mode) and set(self.in_force(mode, wanted)) == force:
+                return sign
         return next((sign for names, sign in self.stops(row, mode)
                      if force.issuperset(names.split("+"))), DONE)
 
@@ -147,8 +152,7 @@ class Table:
             return []
         sets = [tuple(other for other in stoppers if other != one) for one in stoppers]
         sets = [out for one, out in zip(stoppers, sets) if one not in self.closure(out)]
-        named = [tuple(names.partition("@")[0].split("+")) for names in row.without
-                 if names.partition("@")[2] in ("", mode)]
+        named = [out for out, only in map(self.left_out, row.without) if only in ("", mode)]
         ordered = [tuple(name for name in self.names if name in out)
                    for out in [*sets, *named, tuple(stoppers)]]
         return [out for out in dict.fromkeys(ordered) if len(out) > 1]
@@ -182,7 +186,7 @@ class Table:
             if len(rest) > 1 and rest[1] not in self.facts:
                 yield f"nobody knows the fact {rest[1]}"
         for names in row.without:
-            for name in names.partition("@")[0].split("+"):
+            for name in names.partition("@")[0].removeprefix(ALL_BUT).split("+"):
                 if name and name not in self.names:
                     yield f"without {name}: there is no such layer"
         for fact in row.needs:
