@@ -293,8 +293,9 @@ ROWS = [
            does="gives init, which has its own id, the lowest priority",
            success="init has that priority",
            stops=(("seccomp", "EPERM"),),
-           # What has the program's own id has it from the layer `init`.
-           without={"all but cgroup+user": "EPERM", "all but cgroup+user+pid": "EPERM"}),
+           # The filter knows init by its number, and init has the program's id from its own layer.
+           without={"user": "done", "all but cgroup+user": "EPERM",
+                    "all but cgroup+user+pid": "EPERM"}),
     Attack("leave-daemon", "G", leaves_a_daemon,
            does="leaves a daemon behind that nothing ties to the run",
            success="the daemon is there after the run ended",
