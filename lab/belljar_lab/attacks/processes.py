@@ -136,7 +136,7 @@ os.close(write)
 os.read(read, 1)
 """))
     left = [pid for _ in range(SCANS) for pid in parents_of_all() if lives(pid, name)]
-    for group in {fields_of(pid)[2] for pid in left if fields_of(pid)}:
+    for group in {fields[2] for fields in map(fields_of, left) if fields}:
         os.killpg(int(group), signal.SIGKILL)
     return "done" if left else "killed"
 
