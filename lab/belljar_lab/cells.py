@@ -2,7 +2,7 @@
 """The lab itself: its workers, and the cells that run in them.
 
 A cell is one attack, in one mode, with some layers left out. Each worker has namespaces and a world
-of its own, so two of them run at a time.
+of its own, so as many of them run at a time as there are CPUs, at most four.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from belljar_lab import attack, attacks, host, outer, run, servers, world
 
-AT_A_TIME = min(2, outer.WORKERS)
+AT_A_TIME = min(max(2, os.cpu_count()), outer.WORKERS)
 # Of a slow or busy host, too: only attacks that set a limit of time are ended by one.
 TIMES = {"time": "80s", "cpu_time": "80s"}
 
@@ -167,8 +167,8 @@ class Lab:
     # ---- Work -----------------------------------------------------------------------------------
 
     def map(self, jobs, progress=None):
-        """Runs jobs (mode, function of a Worker, *args) in workers, two at a time: what each
-        returned, in order. A function is one of a module, and what it takes and gives is data."""
+        """Runs jobs (mode, function of a Worker, *args) in workers, some at a time: what
+        each returned, in order. A function is one of a module, and what it takes and gives is data."""
         jobs = list(jobs)
         got, failed = [None] * len(jobs), []
         left = deque(enumerate(jobs))

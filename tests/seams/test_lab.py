@@ -161,6 +161,7 @@ def problems_of(**changes):
     ({"stops": (("mount", "ENOENT", ("root",), "luck"),)}, "nobody knows the fact luck"),
     ({"needs": ("luck",)}, "it needs luck, and nobody knows that fact"),
     ({"without": {"nett": "done"}}, "without nett: there is no such layer"),
+    ({"without": {"all but nett+uts": "done"}}, "without nett: there is no such layer"),
     ({"group": "Z"}, "there is no group Z"),
     ({"id": "fork-bomb"}, "attack fork-bomb: there are two of that id"),
 ])
