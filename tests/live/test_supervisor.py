@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 
@@ -20,6 +21,20 @@ def gone(token):
 
 def asleep(*pids):
     return all(harness.read(f"/proc/{pid}/stat").rpartition(b") ")[2].startswith(b"S") for pid in pids)
+
+
+def cgroup_names(*pids):
+    """Of the runs that these belong to: what follows "belljar-" in the names of their cgroups."""
+    return {name for pid in pids for name in
+            re.findall(r"belljar-(\w+)", harness.read(f"/proc/{pid}/cgroup").decode())}
+
+
+def taken_away(path):
+    try:
+        os.rmdir(path)
+    except OSError:
+        pass
+    return not os.path.exists(path)
 
 
 @attack("K01", "K02")
@@ -103,15 +118,13 @@ def test_when_the_launcher_is_killed_the_program_is_gone_and_the_result_says_so(
 def test_when_belljar_and_the_launcher_are_killed_the_next_start_sweeps(bell, token):
     process = bell.start_inside("daemon", "keep", ",", "pause", token)
     assert harness.until(lambda: harness.marked(token))
-    cgroups = {line.split(":")[2] for pid in harness.marked(token)
-               for line in harness.read(f"/proc/{pid}/cgroup").decode().splitlines() if "belljar-" in line}
-    assert bool(cgroups) == bell.cgroup
+    names = cgroup_names(*harness.marked(token))
+    assert bool(names) == bell.cgroup
     (launcher,) = harness.launchers(process.pid) - {process.pid}
     process.kill()
     os.kill(launcher, signal.SIGKILL)
     process.communicate(timeout=harness.PATIENCE)
     assert gone(token)
-    names = {name.split("belljar-")[1].split("/")[0] for name in cgroups}
     # What is dying at that moment goes at the start after it.
     assert harness.until(lambda: bell.run("--", "/bin/true", beside=process).exit_code == 0 and
                          not any(harness.cgroups_named(name) for name in names))
@@ -150,6 +163,7 @@ def test_what_outlives_the_kill_does_not_write_for_ever(bell):
     process = bell.start("--time", "1s", "--", "/usr/bin/yes", json_=False)
     (init,) = harness.until(lambda: harness.inits(process.pid))
     (yes,) = harness.until(lambda: harness.descendants(init))
+    names = cgroup_names(yes)
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.ptrace(PTRACE_SEIZE, init, None, PTRACE_O_TRACEEXIT) == 0, ctypes.get_errno()
     stopped, late, piece = False, 0, b"y"
@@ -163,7 +177,8 @@ def test_what_outlives_the_kill_does_not_write_for_ever(bell):
     _, err = bell.finish(process)
     assert stopped and piece == b"", late
     assert process.returncode == 124 and b"Belljar left behind on this host: 1 process" in err, err
-    assert bell.run("--", "/bin/true").exit_code == 0  # and sweeps its cgroups
+    for path in [path for name in names for path in harness.cgroups_named(name)]:
+        assert harness.until(lambda path=path: taken_away(path)), path
 
 
 @attack("K09")
