@@ -15,7 +15,7 @@ import sys
 UID = 1234
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 DELEGATED = ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control")
-PATIENCE = 90  # seconds; a command that takes longer is a failure
+PATIENCE = 240  # seconds; a command that takes longer is a failure
 
 
 def processes():
