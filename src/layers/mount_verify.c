@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The receipt of layer `mount`: every line of the program's mountinfo is a planned mount with the
- * planned flags, and every planned mount is there. A place beneath a bind of the host is held to
- * that bind's flags.
+ * planned flags, every planned mount is there, and the working directory lies on one of them. A
+ * place beneath a bind of the host is held to that bind's flags.
  */
 #include "layers/hooks.h"
 #include "layers/step.h"
@@ -13,7 +13,7 @@
 
 /* One line, cut into the fields that matter, in place. */
 struct line {
-	char *point, *flags, *type, *super;
+	char *id, *point, *flags, *type, *super;
 };
 
 /* mountinfo writes space, tab, newline and backslash as \\ooo. */
@@ -49,6 +49,7 @@ static bool parse(char *text, struct line *line)
 		rest = dash + 3;
 	else
 		return false;
+	line->id = field[0];
 	line->point = field[4];
 	line->flags = field[5];
 	line->type = strsep(&rest, " ");
@@ -150,7 +151,7 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 {
 	const struct plan *plan = launch->plan;
 	const struct plan_node *nodes = plan_at(plan, plan->nodes);
-	bool seen[PLAN_NODES_MAX] = {0}, root = false;
+	bool seen[PLAN_NODES_MAX] = {0}, root = false, cwd = false;
 	struct line line;
 
 	if (MUST(fault, LAYER_MOUNT, "a mount namespace of its own",
@@ -163,6 +164,7 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 		if (MUST(fault, LAYER_MOUNT, "no mount but the planned ones, flags as planned",
 			 ok) < 0)
 			return -1;
+		cwd = cwd || strtoull(line.id, NULL, 10) == posture->cwd_mount;
 	}
 	/* A plain directory as root, by chroot, would have no line. */
 	if (MUST(fault, LAYER_MOUNT, "the root is a mount of the run's own", root) < 0)
@@ -172,5 +174,7 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 			 !is_mount(&nodes[i]) || may_be_absent(&nodes[i]) || seen[i]) < 0)
 			return -1;
 	}
-	return 0;
+	/* From any other one `..` would lead on, whatever the root is. */
+	return MUST(fault, LAYER_MOUNT, "the working directory lies on one of them", cwd) < 0 ? -1
+											      : 0;
 }

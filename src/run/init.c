@@ -20,6 +20,7 @@
  *   <── status ────────── pid 2 ended: so does init, and with it everything here
  */
 #include "base/io.h"
+#include "files/beneath.h"
 #include "files/files.h"
 #include "layers/step.h"
 #include "run/launch.h"
@@ -138,11 +139,24 @@ CHILD_CODE static int copy_inputs(const struct run *run, struct fault *fault)
 	return close(workspace);
 }
 
+/*
+ * Not by a link of proc that jumps: this process still has the launcher's descriptors, and
+ * /proc/self/fd/N would enter what one of them has open, a directory of the host.
+ */
+CHILD_CODE static int change_directory(const char *path)
+{
+	int fd = open_beneath(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+			      RESOLVE_NO_MAGICLINKS);
+	if (fd < 0 || fchdir(fd) < 0)
+		return -1;
+	return close(fd);
+}
+
 /* The caller named it, and only here is it seen whether the tree has it: like a missing program. */
 CHILD_CODE static int enter_cwd(const struct run *run, struct fault *fault)
 {
 	if (STEP(fault, LAYER_MOUNT, HOOK_CHILD, "enter the working directory",
-		 chdir(plan_string(run->launch.plan, run->launch.plan->cwd))) == 0)
+		 change_directory(plan_string(run->launch.plan, run->launch.plan->cwd))) == 0)
 		return 0;
 	fault->code = BJ_EXEC;
 	return -1;

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,6 +213,21 @@ static int read_fds(int dir)
 	return os ? -1 : 0;
 }
 
+/* Not its path: one of the host may be spelled like one inside. */
+static int read_cwd(int dir)
+{
+	struct statx st = {0};
+	int fd = openat(dir, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	long got = syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st);
+	(void)close(fd);
+	if (got < 0)
+		return -1;
+	posture.cwd_mount = st.stx_mnt_id;
+	return st.stx_mask & STATX_MNT_ID ? 0 : (errno = EBADMSG, -1);
+}
+
 static int read_limits(pid_t pid)
 {
 	for (int i = 0; i < RLIM_NLIMITS; i++) {
@@ -248,6 +264,8 @@ static int read_posture(const struct launch *launch, struct fault *fault)
 		 read_namespaces(dir, posture.ns)) < 0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its mounts",
 		 read_at(dir, "mountinfo", mounts, sizeof(mounts))) < 0 ||
+	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its working directory", read_cwd(dir)) <
+		    0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its cgroups",
 		 read_at(dir, "cgroup", posture.cgroup, sizeof(posture.cgroup))) < 0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its descriptors", read_fds(dir)) < 0 ||

@@ -111,16 +111,14 @@ def test_only_the_planned_descriptors_are_open(bell, bare, canary):
 
 
 @attack("A06")
-@pytest.mark.parametrize("cwd", ["/proc/self/fd/7", "/proc/self/cwd", "/proc/1/root", "/proc/1/cwd",
+@pytest.mark.parametrize("cwd", ["/proc/self/cwd", "/proc/1/root", "/proc/1/cwd",
+                                 *(f"/proc/self/fd/{fd}" for fd in range(3, 32)),
                                  "/proc/self/fd/3/../.."])
 def test_a_working_directory_is_inside_or_nothing_runs(bell, cwd):
-    got = bell.run("--cwd", cwd, "--", "/bin/pwd", "-P")
-    if got.started:
-        assert got.out.strip().startswith("/") and "unreachable" not in got.out
-        assert bell.inside("list", "/").line["ok"]
-    else:
-        assert got.status in (125, 126, 127)
-    assert bell.run("--cwd", "/tmp", "--", "/bin/pwd", "-P").out == "/tmp\n"
+    """What the launcher has open is not the program's to stand in, whichever descriptor it is."""
+    got = bell.run("--cwd", cwd, "--", "/bin/true")
+    assert not got.started and got.outcome in ("not_started", "refused"), got
+    assert bell.run("--cwd", "/var/tmp", "--", "/bin/pwd", "-P").out == "/tmp\n"
 
 
 @attack("A07", "A08")

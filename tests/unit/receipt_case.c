@@ -188,6 +188,7 @@ static void posture_as_planned(struct posture *posture)
 	memcpy(posture->cgroup, "0::/a/belljar-0123\n", 20);
 	memcpy(text, mounts, sizeof(mounts)); /* the comparison cuts it */
 	posture->mounts = text;
+	posture->cwd_mount = 44;
 	memcpy(posture->environment, environment, sizeof(environment));
 	posture->environment_size = sizeof(environment);
 }

@@ -9,6 +9,7 @@
 #define PLANNED "no mount but the planned ones, flags as planned"
 #define ROOT	"the root is a mount of the run's own"
 #define THERE	"every planned mount is there"
+#define CWD	"the working directory lies on one of them"
 
 /* The planned lines with the first `from` in them become `to`. */
 static void change(const char *from, const char *to)
@@ -152,6 +153,22 @@ static void a_mount_that_is_missing_is_refused(void **state)
 	refuses(LAYER_MOUNT, ROOT);
 }
 
+static void a_working_directory_elsewhere_is_refused(void **state)
+{
+	(void)state;
+	static const uint64_t others[] = {0, 4, 39, 50, 440, UINT64_MAX};
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		as_planned();
+		facts.posture.cwd_mount = others[i];
+		refuses(LAYER_MOUNT, CWD);
+	}
+	for (uint64_t id = 40; id < 50; id++) {
+		as_planned();
+		facts.posture.cwd_mount = id;
+		accepts(LAYER_MOUNT);
+	}
+}
+
 static void what_may_differ_is_accepted(void **state)
 {
 	(void)state;
@@ -182,6 +199,7 @@ int main(void)
 		cmocka_unit_test(a_mount_that_is_not_planned_is_refused),
 		cmocka_unit_test(a_line_that_is_none_is_refused),
 		cmocka_unit_test(a_mount_that_is_missing_is_refused),
+		cmocka_unit_test(a_working_directory_elsewhere_is_refused),
 		cmocka_unit_test(what_may_differ_is_accepted),
 	};
 	return cmocka_run_group_tests(tests, receipt_setup, receipt_teardown);
