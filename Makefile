@@ -17,7 +17,7 @@ DESTDIR  ?=
 HUMANEVAL ?=
 DEFECTS   ?=
 KERNELS   ?= 6.1 6.12
-LAB       ?= ablate
+LAB       ?=
 
 override BUILD := $(abspath $(BUILD))
 STAGE  := $(BUILD)/stage
@@ -26,13 +26,14 @@ MESON  ?= meson
 export BUILD STAGE MESON PYTHON
 unexport DESTDIR
 
-.PHONY: help setup stage run test gates defects lab-vm bench fuzz install docs clean
+.PHONY: help setup stage run test gates defects lab lab-vm bench fuzz install docs clean
 
 help:
 	@echo 'make run      build, then run an example program on real data; its answer and its receipt'
 	@echo 'make test     unit, simulator, rule and live tests (at most 10 minutes)'
 	@echo 'make gates    everything before a merge: compilers, sanitizers, analysers, other kernels (root)'
 	@echo 'make defects  every planted defect: which of them the tests would miss (root; 40 minutes)'
+	@echo 'make lab      attack this host'"'"'s Belljar, layers removed one at a time: build/lab.html [LAB=VERB]'
 	@echo 'make lab-vm   every attack of the lab on Linux 6.1 and 6.12 under QEMU (root; hours) [LAB=ablate]'
 	@echo 'make bench    numbers, side by side: [HUMANEVAL=FILE.jsonl.gz] [N=100] [SOAK=10000]'
 	@echo 'make fuzz     every fuzzer, FUZZ_SECONDS=3600 each'
@@ -76,6 +77,11 @@ defects:
 	@tools/setup test
 	@$(PYTHON) -B tests/defects/defects.py $(DEFECTS)
 
+# As root or not: what can be had differs.
+lab: stage
+	@PYTHONPATH=lab LAB_DIR='$(BUILD)/lab' $(PYTHON) -B -m belljar_lab $(or $(LAB),all) --html '$(BUILD)/lab.html'
+	@echo 'The page: $(BUILD)/lab.html'
+
 lab-vm: $(BUILD)/build.ninja
 	@[ "$$(id -u)" -eq 0 ] || { echo 'make lab-vm: needs root (QEMU images, shared files)' >&2; exit 1; }
 	@tools/setup gates
@@ -83,7 +89,7 @@ lab-vm: $(BUILD)/build.ninja
 	@for kernel in $(KERNELS); do \
 		tools/vm/run --kernel $$kernel --cpus 2 --memory 2048 --timeout 14400 --times \
 			--share '$(BUILD)' --env PYTHONPATH='$(CURDIR)/lab' --env LAB_DIR='$(BUILD)/lab' -- \
-			/usr/bin/python3 -B -m belljar_lab $(LAB) || exit; \
+			/usr/bin/python3 -B -m belljar_lab $(or $(LAB),ablate) || exit; \
 	done
 
 bench: $(BUILD)/build.ninja
