@@ -7,5 +7,6 @@
 
 #define fail(...)	(fail(__VA_ARGS__), -1)
 #define fail_errno(...) (fail_errno(__VA_ARGS__), -1)
+#define fail_from(...)	(fail_from(__VA_ARGS__), -1)
 #define fail_layer(...) (fail_layer(__VA_ARGS__), -1)
 #define fail_hint(...)	(fail_hint(__VA_ARGS__), -1)
