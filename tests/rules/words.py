@@ -17,7 +17,7 @@ WORDS = {
     r"/wo" + r"rk/": "a path of one machine",
     r"\bshared/(?:[a-z]+\.md|data)": "a path of one machine",
     r"/home/" + r"(?!user\b|program\b|alice\b|USER\b|you\b)[a-z]+/": "a path of one user",
-    r"\b(?:design|models|attacks|facts|peers|snapshot)\.m" + r"d\b": "no file of this tree",
+    r"\b(?:design|models|facts|peers|snapshot)\.m" + r"d\b": "no file of this tree",
 }
 C_WORDS = {
     r"\bgo" + r"to\b": "attributes clean up",
