@@ -217,8 +217,16 @@ def test_without_a_layer_no_limit_ends_the_run(worlds, check, uid):
     ends = {without: world.call(run, uid, without, [*NO_CGROUP, *options], "end", action, "much", "word")
             for without in ("", "uts", layer)}
     assert ends[""]["outcome"] == TABLE[check][1]
+    assert limit in ends["uts"]["limits_hit"]
     # Another layer's absence is no reason; its own is: the action ends by itself.
-    assert limit in ends["uts"]["limits_hit"] and limit not in ends[layer]["limits_hit"], ends
+    if limit == "output":  # is said wherever there was too much
+        assert written(ends["uts"]) < written(ends[layer]), ends
+    else:
+        assert limit not in ends[layer]["limits_hit"], ends
+
+
+def written(result):
+    return result["stdout"]["bytes"] + result["stderr"]["bytes"]
 
 
 def test_each_layer_is_left_out_somewhere():
