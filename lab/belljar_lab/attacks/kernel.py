@@ -128,6 +128,9 @@ def signals_init(run: Run):
     return run.python(f"os.kill(os.getppid(), {signal})", look=look)
 
 
+SCANS = 50
+
+
 def kills_init(run: Run):
     """It shows itself after the kill, if it is still there: pid 1 ignores what it did not ask for,
     and whoever kills a pid 1 that is none dies with it."""
@@ -138,7 +141,9 @@ sys.stdin.read()
 sys.exit(print("ignored"))
 """)], stdin=subprocess.PIPE)
     pid = outer.until(lambda: shows_itself(process), PATIENCE)
-    killed = pid > 0 and is_dying(parent_of(pid))
+    # Between the signal and the flag of an exit there is an instant without either.
+    init = parent_of(pid) if pid > 0 else 0
+    killed = pid > 0 and any(is_dying(init) for _ in range(SCANS))
     if killed:
         process.wait(PATIENCE)
     result = run.finish(process)
@@ -148,8 +153,9 @@ sys.exit(print("ignored"))
 
 def is_dying(pid):
     """Dead, or about to be, or nobody of the run: then its child was given to another."""
-    kill = 1 << 8
-    return pid == 1 or fields_of(pid)[:1] in ([], ["Z"], ["X"]) or \
+    kill, exiting = 1 << 8, 1 << 2
+    fields = fields_of(pid)
+    return pid == 1 or fields[:1] in ([], ["Z"], ["X"]) or int(fields[6]) & exiting or \
         int(field_of(pid, "SigPnd") or "0", 16) & kill
 
 
