@@ -144,10 +144,10 @@ class Run:
     def sign(result):
         """What the program said last, or how it was ended."""
         lines = result.out.splitlines()
+        if result.ended_by(ENDS):  # before what it may have complained of in its last moment
+            return result.ended_by(ENDS)
         if result.err:
             raise Disagreement(f"the program failed: {result.err[-500:]}")
-        if result.ended_by(ENDS):
-            return result.ended_by(ENDS)
         # A last word that is one: it was not ended before it.
         if lines and (lines[-1] == attack.DONE or lines[-1].isupper()):
             return lines[-1]
