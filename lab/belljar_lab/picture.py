@@ -27,18 +27,25 @@ def legend(y, rows):
 
 
 def heat(rows, columns, top):
+    """Nearly every cell is an attack that is stopped: those are one pattern, the others stand on it."""
+    yield (f'<pattern id="stop" patternUnits="userSpaceOnUse" x="{LEFT}" y="{top}" width="{CELL}" '
+           f'height="{ROW}"><rect width="{CELL - 1}" height="{ROW - 1}" fill="{FILL["stop"]}"/>'
+           f'{text(CELL // 2, 11, ablate.KEY[0][0], "mark")}</pattern>')
+    yield (f'<rect x="{LEFT}" y="{top}" width="{CELL * len(columns)}" height="{ROW * len(rows)}" '
+           'fill="url(#stop)"/>')
     for number, name in enumerate(columns):
         x = LEFT + number * CELL + CELL // 2 + 4
         yield text(x, top - 6, name, "layer", f' transform="rotate(-58 {x} {top - 6})"')
-    for number, (group, name, title, cells, _) in enumerate(rows):
+    for number, (group, name, _, cells, _) in enumerate(rows):
         y = top + number * ROW
         yield text(MARGIN, y + 11, group, "faint")
         yield text(MARGIN + 16, y + 11, name)
-        for column, (sign, kind, what) in enumerate(cells):
+        for column, (sign, kind, _) in enumerate(cells):
             x = LEFT + column * CELL
-            yield (f'<rect x="{x}" y="{y}" width="{CELL - 1}" height="{ROW - 1}" '
-                   f'fill="{FILL[kind]}"><title>{html.escape(f"{title}; {what}")}</title></rect>')
-            if kind != "absent":
+            if kind != "stop":
+                yield (f'<rect x="{x}" y="{y}" width="{CELL - 1}" height="{ROW - 1}" '
+                       f'fill="{FILL[kind]}"/>')
+            if kind not in ("stop", "absent"):
                 yield text(x + CELL // 2, y + 11, sign, "mark " + kind)
 
 
