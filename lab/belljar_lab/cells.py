@@ -8,7 +8,6 @@ of its own, so as many of them run at a time as there are CPUs, at most four.
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -47,14 +46,14 @@ class Worker:
 HERE = {}  # in a worker: the Worker
 
 
-def furnish(binaries, place):
-    """In a worker, once: a mount of its own with the programs in it."""
+def furnish(programs, place):
+    """In a worker, once: a mount of its own with the programs in it, {name: bytes}. They were read
+    outside: no id of the worker's may enter root's home."""
     place = Path(place)
     outer.mount("lab", place, "tmpfs", data="size=64m,mode=0755")
-    for program in Path(binaries).glob("lab-*"):
-        if program.is_file():
-            shutil.copy(program, place / program.name)
-            (place / program.name).chmod(0o755)
+    for name, data in programs.items():
+        (place / name).write_bytes(data)
+        (place / name).chmod(0o755)
     for name, missing in (("cgroup.json", []), ("no-cgroup.json", ["cgroup"])):
         (place / name).write_text(json.dumps({**TIMES, "accept_missing": missing}))
     (place / "home").mkdir(mode=0o755)
@@ -118,6 +117,10 @@ class Lab:
                              stdout=subprocess.PIPE).stdout
         return json.loads(out)["layers"]
 
+    def programs(self):
+        return {path.name: path.read_bytes() for path in self.binaries.glob("lab-*")
+                if path.is_file()}
+
     def host_facts(self):
         """What a reader of the tables wants to know of this host: {name: text}."""
         version = subprocess.run([self.binaries / "lab-belljar", "--version"], check=True,
@@ -136,10 +139,10 @@ class Lab:
         key = cgroups, number
         if key not in self.outers:
             one = outer.Outer(cgroups, number)
-            one.place = tempfile.mkdtemp(prefix="belljar-lab-")
+            one.place = tempfile.mkdtemp(prefix="belljar-lab-", dir="/tmp")
             os.chmod(one.place, 0o755)
             self.outers[key] = one
-            one.call(furnish, str(self.binaries), one.place)
+            one.call(furnish, self.programs(), one.place)
         return self.outers[key]
 
     def close(self):

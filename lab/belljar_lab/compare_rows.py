@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from belljar_lab import outer
-from belljar_lab.run import field_of, fields_of, parents_of_all
+from belljar_lab.run import Disagreement, field_of, fields_of, parents_of_all
 
 MEBI = 1 << 20
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -64,10 +64,17 @@ def mark_of(caller):
     return f"l{caller.world.token()[:6]}-"
 
 
+def lives_on(caller, said, mark):
+    """Of a child that was never left nothing is left either."""
+    if not said or said.words != "done":
+        raise Disagreement("the program left no child behind: " + (said.words if said else "silence"))
+    return caller.lives_on(mark)
+
+
 def outlives_its_time(caller):
     mark = mark_of(caller)
-    caller.run(LEAVES.format(mark=mark), then="signal.pause()", seconds=SECONDS)
-    alive = caller.lives_on(mark)
+    said, _ = caller.run(LEAVES.format(mark=mark), then="signal.pause()", seconds=SECONDS)
+    alive = lives_on(caller, said, mark)
     return alive, "a child runs on" if alive else "all is gone"
 
 
@@ -214,8 +221,8 @@ def makes_a_file(caller):
 
 def stays_in_the_background(caller):
     mark = mark_of(caller)
-    caller.run(LEAVES.format(mark=mark))
-    alive = caller.lives_on(mark)
+    said, _ = caller.run(LEAVES.format(mark=mark))
+    alive = lives_on(caller, said, mark)
     return alive, "a child runs on" if alive else "all is gone"
 
 

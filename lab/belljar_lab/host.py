@@ -33,23 +33,29 @@ def landlock_abi():
 
 def landlock_refuses_whiteouts():
     """Newer kernels let them pass, and some older ones that were given that change."""
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == errno.EACCES
-    status = 0
+    with tempfile.TemporaryDirectory(prefix="belljar-lab-", dir="/tmp") as place:
+        pid = os.fork()
+        if pid:
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == errno.EACCES
+        status = 255
+        try:
+            status = whiteout_under_landlock(place)
+        finally:
+            os._exit(status)
+
+
+def whiteout_under_landlock(place):
+    """In a process of its own: an errno, or 0."""
     try:
-        place = tempfile.mkdtemp()
         make_char = struct.pack("Q", 1 << 6)
         rules = libc.syscall(SYS_LANDLOCK_CREATE_RULESET, make_char, len(make_char), 0)
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, rules, 0)
         os.mknod(f"{place}/whiteout", 0o20600, 0)
         os.unlink(f"{place}/whiteout")
+        return 0
     except OSError as error:
-        status = error.errno
-    finally:
-        os.rmdir(place)
-        os._exit(status)
+        return error.errno
 
 
 def has_keyrings():

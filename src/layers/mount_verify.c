@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The receipt of layer `mount`: every line of the program's mountinfo is a planned mount with the
- * planned flags, every planned mount is there, and the working directory lies on one of them. A
- * place beneath a bind of the host is held to that bind's flags.
+ * planned flags, every planned mount is there, and the working directory and the
+ * program lie on them. A place beneath a bind of the host is held to that bind's flags.
  */
 #include "layers/hooks.h"
 #include "layers/step.h"
@@ -151,7 +151,7 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 {
 	const struct plan *plan = launch->plan;
 	const struct plan_node *nodes = plan_at(plan, plan->nodes);
-	bool seen[PLAN_NODES_MAX] = {0}, root = false, cwd = false;
+	bool seen[PLAN_NODES_MAX] = {0}, root = false, cwd = false, exe = false;
 	struct line line;
 
 	if (MUST(fault, LAYER_MOUNT, "a mount namespace of its own",
@@ -164,7 +164,9 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 		if (MUST(fault, LAYER_MOUNT, "no mount but the planned ones, flags as planned",
 			 ok) < 0)
 			return -1;
-		cwd = cwd || strtoull(line.id, NULL, 10) == posture->cwd_mount;
+		uint64_t id = strtoull(line.id, NULL, 10);
+		cwd = cwd || id == posture->cwd_mount;
+		exe = exe || id == posture->exe_mount;
 	}
 	/* A plain directory as root, by chroot, would have no line. */
 	if (MUST(fault, LAYER_MOUNT, "the root is a mount of the run's own", root) < 0)
@@ -175,6 +177,8 @@ int mount_verify(struct launch *launch, const struct posture *posture, struct fa
 			return -1;
 	}
 	/* From any other one `..` would lead on, whatever the root is. */
-	return MUST(fault, LAYER_MOUNT, "the working directory lies on one of them", cwd) < 0 ? -1
-											      : 0;
+	if (MUST(fault, LAYER_MOUNT, "the working directory lies on one of them", cwd) < 0 ||
+	    MUST(fault, LAYER_MOUNT, "the program lies on one of them", exe) < 0)
+		return -1;
+	return 0;
 }

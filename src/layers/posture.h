@@ -31,9 +31,10 @@ struct posture {
 	uint64_t fds;	    /* bit n: descriptor n is open; bit 63: one of 63 or more is */
 	bool fds_are_pipes; /* 0, 1 and 2 are */
 	struct rlimit64 limit[RLIM_NLIMITS];
-	char cgroup[4096];  /* /proc/PID/cgroup */
-	char *mounts;	    /* /proc/PID/mountinfo; cut into pieces by its reader */
-	uint64_t cwd_mount; /* the id there of the mount that its working directory lies on */
+	char cgroup[4096]; /* /proc/PID/cgroup */
+	char *mounts;	   /* /proc/PID/mountinfo; cut into pieces by its reader */
+	/* Ids there of the mounts on which its working directory lies, and its program. */
+	uint64_t cwd_mount, exe_mount;
 	char environment[PLAN_ENV_BYTES];
 	uint32_t environment_size;
 };

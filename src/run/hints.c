@@ -60,9 +60,8 @@ static const char *const touched_text[] = {
 		"It reached its limit of {pids} tasks (processes and threads): start fewer, or "
 		"ask for more `pids`.",
 	[LIMIT_DISK] = NULL, /* names the mounts */
-	[LIMIT_OUTPUT] = "It wrote more than {max_output} of output, and ended before it was ended "
-			 "for that: "
-			 "print less, or ask for more `max_output`.",
+	[LIMIT_OUTPUT] = "It wrote more than {max_output} of output: print less, or ask for more "
+			 "`max_output`.",
 };
 _Static_assert(ARRAY_SIZE(touched_text) == LIMIT_COUNT, "a text for each limit");
 

@@ -12,11 +12,10 @@
  *                         copies inputs, forks ─────────────> says so
  *   <── born, pid ───────────────────────────────────────────
  *   seizes it             layers settle                       layers of the program
- *   ── go ────────────────────────────────────────────────>
- *                         layer `init`: non-dumpable, no caps
+ *                         layer `init`: non-dumpable, no caps proof, in the socket
  *   <── ready ─────────── reaps
- *   <── proof ─────────────────────────────────────────────── execve
- *   exec stop: ready and proof are there; receipt; detach
+ *   ── go ────────────────────────────────────────────────> working directory, execve
+ *   exec stop: the proof is read; receipt; detach
  *   <── status ────────── pid 2 ended: so does init, and with it everything here
  */
 #include "base/io.h"
@@ -139,9 +138,7 @@ CHILD_CODE static int copy_inputs(const struct run *run, struct fault *fault)
 	return close(workspace);
 }
 
-/*
- * Not by a link of proc that jumps: this process still has the launcher's descriptors, and
- * /proc/self/fd/N would enter what one of them has open, a directory of the host.
+/* Not by a link of proc that jumps: whatever has a directory of the host open, it is none of these.
  */
 CHILD_CODE static int change_directory(const char *path)
 {
@@ -216,18 +213,21 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 	say(socket, MESSAGE_BORN, NULL, NULL, NULL, 0);
 	/*
 	 * Where memory of the whole host runs out, the program goes before anything else of it.
-	 * Both are done in the run's own tree: without it there is no proc and no such directory.
+	 * Only in the run's own tree: without it there is no proc here.
 	 */
 	if (run_has(run, LAYER_MOUNT) &&
-	    (STEP(&fault, LAYER_MOUNT, HOOK_CHILD, "set oom_score_adj",
-		  write_at(AT_FDCWD, "/proc/self/oom_score_adj", run->oom_adjust)) < 0 ||
-	     enter_cwd(run, &fault) < 0))
-		give_up(socket, fault.code == BJ_EXEC ? MESSAGE_EXEC : MESSAGE_FAULT, &fault);
+	    STEP(&fault, LAYER_MOUNT, HOOK_CHILD, "set oom_score_adj",
+		 write_at(AT_FDCWD, "/proc/self/oom_score_adj", run->oom_adjust)) < 0)
+		give_up(socket, MESSAGE_FAULT, &fault);
 	if (place_descriptors(&run->child, &fault) < 0 || put_up(run, IN_PROGRAM, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
-	/* The launcher has seized this process before it lets it exec. */
+	/* The launcher has seized this process, and init has settled, before it is let go. */
 	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, NULL, &run->proof, NULL, 0);
 	wait_for_go(PROGRAM_CONTROL_FD, NULL, NULL);
+	/* By the program's own rights, and when nothing of the launcher's is open any more. */
+	if (run_has(run, LAYER_MOUNT) && enter_cwd(run, &fault) < 0)
+		give_up(PROGRAM_CONTROL_FD, fault.code == BJ_EXEC ? MESSAGE_EXEC : MESSAGE_FAULT,
+			&fault);
 	exec_program(run);
 }
 

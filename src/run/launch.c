@@ -268,6 +268,12 @@ static int wait_ready(struct run *run, struct fault *fault)
 	run->launch.init_proof = message.proof;
 	if (run->launch.plan->cgroup == CGROUP_NONE)
 		run->launch.inside_proc = run->private_fd[READY_PROC];
+	return 0;
+}
+
+static int wait_proof(struct run *run, struct fault *fault)
+{
+	struct child_message message;
 	if (expect_program(run, MESSAGE_PROOF, &message, NULL, fault) < 0)
 		return -1;
 	run->launch.program_proof = message.proof;
@@ -275,8 +281,8 @@ static int wait_ready(struct run *run, struct fault *fault)
 }
 
 /*
- * As soon as it is there: from now on it cannot exec without stopping before its first instruction,
- * so it need not wait for our go when its layers are up.
+ * As soon as it is there, while init and its layers have work: from now on it cannot exec without
+ * stopping before its first instruction.
  */
 static int seize(struct run *run, struct fault *fault)
 {
@@ -431,13 +437,15 @@ static int set_up(struct run *run, struct fault *fault)
 	if (run_hooks(run, HOOK_PARENT, fault) < 0 || start_init(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_MAPPED, clock_ns());
-	/* While init works, so that it costs no time. */
-	if (guard_start(run, fault) < 0 || seize(run, fault) < 0 ||
+	/*
+	 * No path of the program's is looked up before init has detached the old root: until then
+	 * that lies on "/", and "/.." leads into it, in a path or in what a first line names.
+	 */
+	if (guard_start(run, fault) < 0 || seize(run, fault) < 0 || wait_ready(run, fault) < 0 ||
 	    let_go(run, run->program_socket, NULL, 0, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_READY, clock_ns());
-	/* What both have said by now is only read after the stop: one sleep in place of three. */
-	if (wait_exec_stop(run, fault) < 0 || wait_ready(run, fault) < 0)
+	if (wait_exec_stop(run, fault) < 0 || wait_proof(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_EXEC, clock_ns());
 	if (run_hooks(run, HOOK_STOPPED, fault) < 0 || receipt_read(run, fault) < 0 ||

@@ -213,18 +213,18 @@ static int read_fds(int dir)
 	return os ? -1 : 0;
 }
 
-/* Not its path: one of the host may be spelled like one inside. */
-static int read_cwd(int dir)
+/* On which mount a link of /proc/PID leads: a path of the host may be spelled like one inside. */
+static int read_mount_of(int dir, const char *link, uint64_t *ret_id)
 {
 	struct statx st = {0};
-	int fd = openat(dir, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dir, link, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	long got = syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st);
 	(void)close(fd);
 	if (got < 0)
 		return -1;
-	posture.cwd_mount = st.stx_mnt_id;
+	*ret_id = st.stx_mnt_id;
 	return st.stx_mask & STATX_MNT_ID ? 0 : (errno = EBADMSG, -1);
 }
 
@@ -264,8 +264,10 @@ static int read_posture(const struct launch *launch, struct fault *fault)
 		 read_namespaces(dir, posture.ns)) < 0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its mounts",
 		 read_at(dir, "mountinfo", mounts, sizeof(mounts))) < 0 ||
-	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its working directory", read_cwd(dir)) <
-		    0 ||
+	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its working directory",
+		 read_mount_of(dir, "cwd", &posture.cwd_mount)) < 0 ||
+	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its program",
+		 read_mount_of(dir, "exe", &posture.exe_mount)) < 0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its cgroups",
 		 read_at(dir, "cgroup", posture.cgroup, sizeof(posture.cgroup))) < 0 ||
 	    STEP(fault, LAYER_COUNT, HOOK_VERIFY, "read its descriptors", read_fds(dir)) < 0 ||

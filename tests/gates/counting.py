@@ -47,7 +47,7 @@ def say(text):
     print(text, flush=True)
 
 
-def run_meson(build, suites, names=(), wrap=None, timeout=600, log="testlog"):
+def run_meson(build, suites, names=(), wrap=None, timeout=1200, log="testlog"):
     """The named suites of a configured and built tree, or of them those tests alone that are named.
     A test program counts each of its cases."""
     command = [*MESON, "test", "-C", str(build), "--no-rebuild", "--logbase", log]
@@ -59,9 +59,13 @@ def run_meson(build, suites, names=(), wrap=None, timeout=600, log="testlog"):
     logs = Path(build) / "meson-logs"
     for old in logs.glob(f"{log}*.json"):
         old.unlink()
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False)
     count = Count()
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        count.fail(f"meson suites {' '.join(suites)}: not done after {timeout} s")
+        return count
     for records in logs.glob(f"{log}*.json"):  # with a wrapper its name is added
         for line in records.read_text().splitlines():
             count.add(count_record(json.loads(line)))

@@ -189,6 +189,7 @@ static void posture_as_planned(struct posture *posture)
 	memcpy(text, mounts, sizeof(mounts)); /* the comparison cuts it */
 	posture->mounts = text;
 	posture->cwd_mount = 44;
+	posture->exe_mount = 41;
 	memcpy(posture->environment, environment, sizeof(environment));
 	posture->environment_size = sizeof(environment);
 }

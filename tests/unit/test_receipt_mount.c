@@ -10,6 +10,7 @@
 #define ROOT	"the root is a mount of the run's own"
 #define THERE	"every planned mount is there"
 #define CWD	"the working directory lies on one of them"
+#define EXE	"the program lies on one of them"
 
 /* The planned lines with the first `from` in them become `to`. */
 static void change(const char *from, const char *to)
@@ -153,7 +154,7 @@ static void a_mount_that_is_missing_is_refused(void **state)
 	refuses(LAYER_MOUNT, ROOT);
 }
 
-static void a_working_directory_elsewhere_is_refused(void **state)
+static void a_place_elsewhere_is_refused(void **state)
 {
 	(void)state;
 	static const uint64_t others[] = {0, 4, 39, 50, 440, UINT64_MAX};
@@ -161,10 +162,14 @@ static void a_working_directory_elsewhere_is_refused(void **state)
 		as_planned();
 		facts.posture.cwd_mount = others[i];
 		refuses(LAYER_MOUNT, CWD);
+		as_planned();
+		facts.posture.exe_mount = others[i];
+		refuses(LAYER_MOUNT, EXE);
 	}
 	for (uint64_t id = 40; id < 50; id++) {
 		as_planned();
 		facts.posture.cwd_mount = id;
+		facts.posture.exe_mount = 89 - id;
 		accepts(LAYER_MOUNT);
 	}
 }
@@ -199,7 +204,7 @@ int main(void)
 		cmocka_unit_test(a_mount_that_is_not_planned_is_refused),
 		cmocka_unit_test(a_line_that_is_none_is_refused),
 		cmocka_unit_test(a_mount_that_is_missing_is_refused),
-		cmocka_unit_test(a_working_directory_elsewhere_is_refused),
+		cmocka_unit_test(a_place_elsewhere_is_refused),
 		cmocka_unit_test(what_may_differ_is_accepted),
 	};
 	return cmocka_run_group_tests(tests, receipt_setup, receipt_teardown);
