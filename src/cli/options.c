@@ -25,8 +25,8 @@ static const struct option_row own[OPT_FIELD] = {
 		    "copy a file or directory of the host to /workspace/NAME before the run; NAME "
 		    "is else the last name of HOST"},
 	[OPT_OUT] = {"out", 0, "NAME[:HOST]", true, BIT(RUN),
-		     "copy /workspace/NAME to the host after the run; HOST is else the last name "
-		     "of NAME, here"},
+		     "copy /workspace/NAME to the host after the run; HOST is else the same name, "
+		     "here"},
 	[OPT_RO] = {"ro", 0, "HOST:PATH", true, BIT(RUN),
 		    "bind a file or directory of the host read-only at PATH; only beneath prefixes "
 		    "that the ceiling lists"},

@@ -39,7 +39,19 @@ static int open_directory(int dir_fd, const char *path, int flags, int *ret_fd,
 	return 0;
 }
 
-/* The directories of `name` below the working directory, made where they are missing. */
+static bool is_link(int dir_fd, const char *name)
+{
+	int os = errno;
+	struct stat st;
+	bool link = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+	errno = os;
+	return link;
+}
+
+/*
+ * The directories of `name` below the working directory, made where they are missing. The name is
+ * one of the workspace: a link of the host that happens to be called the same is not meant by it.
+ */
 static int open_own_parents(const char *name, int *ret_fd, struct bj_error *err)
 {
 	char part[FILES_PART_MAX + 1];
@@ -50,7 +62,15 @@ static int open_own_parents(const char *name, int *ret_fd, struct bj_error *err)
 		size_t size = (size_t)(slash - name);
 		memcpy(part, name, size);
 		part[size] = '\0';
-		int next = openat(dir, part, AS_DIRECTORY);
+		int next = openat(dir, part, AS_DIRECTORY | O_NOFOLLOW);
+		if (next < 0 && is_link(dir, part)) {
+			(void)fail(
+				err, BJ_INVALID,
+				"%s exists on the host and is a symbolic link; it is not followed",
+				show(part).text);
+			return fail_hint(err,
+					 "Say where it is to be on the host: --out NAME:HOST.");
+		}
 		if (next < 0 && errno == ENOENT) {
 			if (make_directory(dir, part, err) < 0)
 				return -1;
@@ -83,7 +103,7 @@ static int open_parent(const char *path, int *ret_fd, struct bj_error *err)
 static int check_link(int dir_fd, const char *name, struct bj_error *err)
 {
 	struct stat st;
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(st.st_mode))
+	if (!is_link(dir_fd, name))
 		return 0;
 	bool to_directory = fstatat(dir_fd, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 	(void)fail(err, BJ_INVALID, "%s exists on the host and is a symbolic link; it is not %s",

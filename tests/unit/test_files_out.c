@@ -74,6 +74,16 @@ static void a_file_goes_into_an_existing_directory(void **state)
 	assert_true(has_text(AT_FDCWD, "sub/f", "3"));
 	assert_int_equal(mode_of(AT_FDCWD, "sub"), 0755);
 	assert_collects(w, "sub/f", NULL);
+	/* Not through a link of the host that is called like a directory of the workspace. */
+	assert_int_equal(mkdirat(w->ws, "led", 0755) | mkdir("away", 0755) | symlink("away", "led"),
+			 0);
+	put_text(w->ws, "led/f", "4", 0644);
+	assert_collect_fails(
+		w, "led/f", NULL, 0,
+		"\"led\" exists on the host and is a symbolic link; it is not followed");
+	assert_int_equal(access("away/f", F_OK), -1);
+	assert_collects(w, "led/f", "led/");
+	assert_true(has_text(AT_FDCWD, "away/f", "4"));
 }
 
 static void a_destination_that_cannot_be_is_named(void **state)
