@@ -72,6 +72,15 @@ def test_of_each_layer_one_attack_is_stopped_by_it_alone():
         assert row["with"] not in (attack.DONE, "") and row["without"] == attack.DONE, row
 
 
+def test_its_programs_may_lie_where_only_its_user_may_look(tmp_path):
+    """A checkout in root's home: no id of a worker's may enter that."""
+    private = tmp_path / "private"
+    shutil.copytree(seams.LAB, private, ignore=shutil.ignore_patterns("*.p"))
+    private.chmod(0o700)
+    got = belljar_lab(*ONE_CELL, programs=private)
+    assert (got.status, got.err) == (0, ""), got
+
+
 def test_the_table_makes_sense():
     assert list(TABLE.problems()) == []
 
