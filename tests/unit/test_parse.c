@@ -399,9 +399,11 @@ static void long_text_is_cut_between_characters_and_marked(void **state)
 		assert_string_equal(text_quote(out, rows[i].size, rows[i].text), rows[i].quoted);
 		assert_int_equal(out[rows[i].size], 'X');
 	}
-	char tiny[4] = "XXX";
+	char tiny[4];
+	memset(tiny, 'X', sizeof(tiny));
 	assert_string_equal(text_quote(tiny, 3, "abc"), "");
 	assert_string_equal(text_escape(tiny, 0, "abc"), "");
+	assert_int_equal(tiny[3], 'X');
 }
 
 int main(void)
