@@ -103,6 +103,21 @@ def test_a_file_that_is_not_there_is_said(tmp_path):
         programs.human_eval(tmp_path / "none")
 
 
+def test_a_file_without_end_or_one_that_swells_is_not_read_whole(tmp_path, monkeypatch):
+    line = json.dumps(GOOD).encode()
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    plain.write_bytes(line)
+    packed.write_bytes(gzip.compress(line))
+    monkeypatch.setattr(programs, "MOST", len(line))
+    assert programs.human_eval(plain) == programs.human_eval(packed) != []
+    with pytest.raises(ValueError, match="^/dev/zero: more than"):
+        programs.human_eval("/dev/zero")
+    packed.write_bytes(gzip.compress(line + b"\n" * 1000))
+    assert packed.stat().st_size < len(line)
+    with pytest.raises(ValueError, match="packed: more than"):
+        programs.human_eval(packed)
+
+
 # ---- All of it ---------------------------------------------------------------------------------
 
 

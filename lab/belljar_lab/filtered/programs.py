@@ -2,6 +2,7 @@
 """Honest programs: those here, the repository's examples, and a file of HumanEval's form."""
 
 import gzip
+import io
 import json
 import zlib
 from pathlib import Path
@@ -15,6 +16,7 @@ EXAMPLES = [HERE / "examples", HERE.parents[2] / "examples"]
 HONEST_EXAMPLES = {"csv_report.py": ["sales.csv"]}
 FIELDS = ("task_id", "prompt", "canonical_solution", "test", "entry_point")
 CHECKED = "checked"
+MOST = 64 << 20  # bytes, and as many of what was compressed: a file may have no end, or swell
 
 
 class Honest(NamedTuple):
@@ -42,8 +44,11 @@ def human_eval(path):
     """The programs of a file of HumanEval's form, plain or compressed. ValueError says what is
     wrong with it in one line."""
     try:
-        data = Path(path).read_bytes()
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
+        with open(path, "rb") as file:
+            data = no_more(path, file)
+        if data[:2] == b"\x1f\x8b":
+            data = no_more(path, gzip.GzipFile(fileobj=io.BytesIO(data)))
+        text = data.decode()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     found = [problem(path, number, line) for number, line in enumerate(text.splitlines(), 1)
@@ -51,6 +56,13 @@ def human_eval(path):
     if not found:
         raise ValueError(f"{path}: there is no program in it")
     return found
+
+
+def no_more(path, file):
+    data = file.read(MOST + 1)
+    if len(data) > MOST:
+        raise ValueError(f"{path}: more than {MOST >> 20} MiB")
+    return data
 
 
 def problem(path, number, line):
