@@ -24,7 +24,7 @@ class Honest(NamedTuple):
     name: str
     code: str
     judged: str  # what a filter is shown
-    inputs: tuple = ()
+    inputs: tuple = ()  # (name, bytes) of files beside it
 
 
 def own():
@@ -37,7 +37,7 @@ def examples():
     folder = next(one for one in EXAMPLES if one.is_dir())
     for name, inputs in HONEST_EXAMPLES.items():
         code = (folder / name).read_text(encoding="utf-8")
-        yield Honest("example", name, code, code, tuple(str(folder / one) for one in inputs))
+        yield Honest("example", name, code, code, tuple((one, (folder / one).read_bytes()) for one in inputs))
 
 
 def human_eval(path):

@@ -9,10 +9,8 @@ import contextlib
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
-from pathlib import Path
 
 from belljar_lab import outer
 from belljar_lab.filtered import filters, spellings
@@ -208,14 +206,14 @@ def try_spelling(worker, mode, family, code):
 
 
 def try_honest(worker, mode, name, code, judged, inputs):
-    """`judged`: the part that a filter is shown; `inputs`: files beside the program."""
+    """`judged`: the part that a filter is shown; `inputs`: (name, bytes) of files beside it."""
     run = Run(worker, mode)
     try:
         path, work = written(run, name, code), run.world.dir("work")
-        for one in inputs:
-            shutil.copy(one, work)
+        for one, data in inputs:
+            (work / one).write_bytes(data)
         give(work, run.uid)
-        copies = [word for one in inputs for word in ("--in", work / Path(one).name)]
+        copies = [word for one, _ in inputs for word in ("--in", work / one)]
         result, _ = boxed(run, [*copies, path])
         status, out, err, _ = bare(run, path, work, work)
         return {"bare": {"fine": status == 0 and bool(out), "said": f"exit {status}: {err[-500:]}"},
