@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -301,23 +302,23 @@ static void *swap_names(void *unused)
 }
 
 /*
- * race GOOD BAD: a thread swaps the name while it is opened. The value is how often GOOD was read,
- * the text is what was read where it was not "fine", which GOOD holds.
+ * race GOOD BAD [TRIES]: a thread swaps the name while it is opened. The value is how often GOOD was
+ * read, the text is what was read where it was not "fine", which GOOD holds. Ends when both were
+ * read, or GOOD was and TRIES are over.
  */
 static void do_race(int argc, char **argv)
 {
 	char text[200], other[200] = "";
 	pthread_t thread;
-	long good = 0, other_size = 0;
+	long good = 0, other_size = 0, enough = argc > 2 ? atol(argv[2]) : LONG_MAX;
 
-	(void)argc;
 	race_names[0] = argv[0];
 	race_names[1] = argv[1];
 	if (strlen(argv[0]) >= sizeof(raced) || strlen(argv[1]) >= sizeof(raced) ||
 	    pthread_create(&thread, NULL, swap_names, NULL) != 0)
 		exit(99);
-	/* Until both were met often enough; a name that was half swapped does not exist. */
-	for (long tries = 0; tries < 500000 && (good < 200 || other_size == 0); tries++) {
+	/* A name that was half swapped does not exist. One processor swaps only when this one waits. */
+	for (long tries = 0; good < 200 || (other_size == 0 && tries < enough); tries++) {
 		int fd = open(raced, O_RDONLY | O_CLOEXEC);
 		long got = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
@@ -329,8 +330,6 @@ static void do_race(int argc, char **argv)
 		}
 		if (fd >= 0)
 			close(fd);
-		if (good >= 200 && tries > 20000)
-			break;
 	}
 	race_over = true;
 	(void)pthread_join(thread, NULL);
@@ -399,7 +398,7 @@ const struct verb verbs_files[] = {
 	{"mount", 4, 4, do_mount},
 	{"umount", 2, 2, do_umount},
 	{"pivot_root", 2, 2, do_pivot_root},
-	{"race", 2, 2, do_race},
+	{"race", 2, 3, do_race},
 	{"fsopen", 1, 1, do_fsopen},
 	{"open_tree", 1, 1, do_open_tree},
 	{"mount_setattr", 1, 1, do_mount_setattr},

@@ -347,6 +347,11 @@ def marked(marker):
     return {pid for pid, line in lines.items() if needle in line and command not in line}
 
 
+def started(marker):
+    """Of those, the ones that run: at its exec stop the program has its command line and a tracer."""
+    return {pid for pid in marked(marker) if b"\nTracerPid:\t0\n" in read(f"/proc/{pid}/status")}
+
+
 def inits(of):
     """Processes below `of` that are pid 1 of a pid namespace."""
     found = set()

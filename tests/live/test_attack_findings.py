@@ -20,7 +20,7 @@ HYBRID = os.geteuid() == 0 and all(
 def stopped_launcher(bell, token, *options):
     """A run whose launcher hangs, as one does that waits for a pipe's lock: (belljar, launcher)."""
     process = bell.start_inside("deathsig_off", ",", "pause", token, options=options)
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     (launcher,) = harness.launchers(process.pid) - {process.pid}
     os.kill(launcher, signal.SIGSTOP)
     assert harness.until(lambda: b"State:\tT" in harness.read(f"/proc/{launcher}/status"))

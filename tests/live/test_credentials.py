@@ -72,7 +72,7 @@ def test_no_secret_is_on_the_launchers_command_line_or_in_its_environment(bell, 
     process = bell.start_inside("pause", "secret-" + token, options=["--env", f"S={token}"],
                                 env=env)
     try:
-        assert harness.until(lambda: harness.marked("secret-" + token))
+        assert harness.until(lambda: harness.started("secret-" + token))
         found = harness.launchers(process.pid) | harness.inits(process.pid)
         assert len(found) >= 2, found
         for pid in found:

@@ -226,7 +226,7 @@ def test_reading_a_device_as_a_file_does_not_end_in_a_huge_allocation(bell):
 def test_the_launcher_is_not_in_the_runs_cgroup(bell, token):
     process = bell.start_inside("pause", token)
     try:
-        assert harness.until(lambda: harness.marked(token))
+        assert harness.until(lambda: harness.started(token))
         for pid in harness.launchers(process.pid):
             assert b"belljar-" not in harness.read(f"/proc/{pid}/cgroup")
         if bell.cgroup:

@@ -77,7 +77,7 @@ def test_too_much_output_ends_the_run(bell):
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_to_belljar_cancels_the_run_and_keeps_the_output(bell, token, number, status):
     process = bell.start_inside("pause", token)
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     (belljar,) = {process.pid} if not bell.prefix() else {process.pid}
     os.kill(belljar, number)
     out, err = bell.finish(process)

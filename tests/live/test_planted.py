@@ -66,7 +66,7 @@ def test_a_device_of_the_host_of_another_number_is_not_bound(bell):
 def running(bell, token, *words, options=()):
     """A run that has printed the token, and its init as the host sees it."""
     process = bell.start_inside(*words, "pause", token, options=options)
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     (init,) = harness.inits(process.pid)
     return process, init
 
@@ -119,7 +119,7 @@ def test_nobody_but_belljar_holds_what_its_caller_left_open(bell, token, canary)
     leaked = os.open(canary, os.O_RDONLY)
     try:
         process = bell.start_inside("pause", token, pass_fds=(leaked,))
-        assert harness.until(lambda: harness.marked(token))
+        assert harness.until(lambda: harness.started(token))
         holders = {pid: [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
                    for pid in {process.pid} | harness.descendants(process.pid)}
         mine = holders.pop(process.pid)
@@ -173,7 +173,7 @@ def test_a_stopped_init_does_not_keep_a_program_that_printed_too_much(bell, toke
     process = bell.start("--max-output", "1m", "--", "/bin/sh", "-c",
                          f"mkfifo fifo; echo {token}; sh -c '{script}' & wait")
     try:
-        found = harness.until(lambda: harness.marked(token) and harness.inits(process.pid))
+        found = harness.until(lambda: harness.started(token) and harness.inits(process.pid))
         (init,) = found
         os.kill(init, signal.SIGSTOP)
         # The fifo's other end, through the program's own root.
@@ -256,7 +256,7 @@ def test_an_end_that_came_by_itself_counts_before_the_deadline(bell, token):
     """The launcher, stopped, finds both when it goes on: the program had ended in time."""
     script = f"echo {token}; read line <fifo; exit 7"
     process = bell.start("--time", "2s", "--", "/bin/sh", "-c", f"mkfifo fifo; {script} # {token}")
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     (launcher,) = harness.launchers(process.pid) - {process.pid}
     (program,) = harness.marked(token)
     assert harness.until(lambda: os.path.exists(f"/proc/{program}/root/workspace/fifo"))

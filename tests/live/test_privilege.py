@@ -197,7 +197,7 @@ def test_groups_of_a_root_caller_are_dropped(bell):
 def test_the_ids_are_what_the_receipt_says(bell, token):
     process = bell.start_inside("ids", ",", "pause", token)
     try:
-        assert harness.until(lambda: harness.marked(token))
+        assert harness.until(lambda: harness.started(token))
         (pid,) = harness.marked(token)
         status = harness.read(f"/proc/{pid}/status").decode()
         outside = {int(n) for n in status.split("Uid:")[1].split("\n")[0].split()}
@@ -368,5 +368,5 @@ def test_a_path_swapped_by_another_thread_gains_nothing(bell, bare, canary, toke
     good = bell.file("good", "fine")
     control = bare("race", good, canary)
     assert control[0]["text"] == token and control[0]["value"] > 0, "bare, both are opened"
-    got = bell.inside("write", "/tmp/good", "fine", ",", "race", "/tmp/good", canary)
+    got = bell.inside("write", "/tmp/good", "fine", ",", "race", "/tmp/good", canary, 20000)
     assert got.lines[1]["value"] > 0 and got.lines[1]["text"] == "", got.lines

@@ -81,7 +81,7 @@ def test_when_belljar_is_killed_the_program_is_gone(bell, token, clears):
     words = ["deathsig_off", ",", "daemon", "keep", ",", "pause", token] if clears else \
         ["pause", token]
     process = bell.start_inside(*words)
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     found = harness.launchers(process.pid) | harness.inits(process.pid)
     assert len(found) >= 2
     process.kill()
@@ -98,7 +98,7 @@ def test_when_the_launcher_is_killed_the_program_is_gone_and_the_result_says_so(
     words = ["deathsig_off", ",", "daemon", "keep", ",", "bytes", 1, b"kept".hex(), ",", "pause",
              token] if clears else ["bytes", 1, b"kept".hex(), ",", "pause", token]
     process = bell.start_inside(*words)
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     (launcher,) = harness.launchers(process.pid) - {process.pid}
     # The program has printed and pauses, and the launcher has read that and waits.
     assert harness.until(lambda: asleep(launcher, *harness.marked(token)))
@@ -117,7 +117,7 @@ def test_when_the_launcher_is_killed_the_program_is_gone_and_the_result_says_so(
 @attack("K03")
 def test_when_belljar_and_the_launcher_are_killed_the_next_start_sweeps(bell, token):
     process = bell.start_inside("daemon", "keep", ",", "pause", token)
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     names = cgroup_names(*harness.marked(token))
     assert bool(names) == bell.cgroup
     (launcher,) = harness.launchers(process.pid) - {process.pid}
@@ -133,7 +133,7 @@ def test_when_belljar_and_the_launcher_are_killed_the_next_start_sweeps(bell, to
 @attack("K03")
 def test_when_init_is_killed_from_outside_the_run_ends(bell, token):
     process = bell.start_inside("pause", token)
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     (init,) = harness.inits(process.pid)
     os.kill(init, signal.SIGKILL)
     out, err = bell.finish(process)
@@ -146,7 +146,7 @@ def test_when_init_is_killed_from_outside_the_run_ends(bell, token):
 @attack("K03", "K09")
 def test_a_stopped_init_does_not_hold_up_the_deadline(bell, token):
     process = bell.start_inside("pause", token, options=["--time", "700ms"])
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     (init,) = harness.inits(process.pid)
     os.kill(init, signal.SIGSTOP)
     out, err = bell.finish(process)
@@ -186,7 +186,7 @@ def test_what_outlives_the_kill_does_not_write_for_ever(bell):
 @attack("K09")
 def test_a_stopped_program_and_a_stopped_init_are_cancelled_all_the_same(bell, token):
     process = bell.start_inside("pause", token)
-    assert harness.until(lambda: harness.marked(token))
+    assert harness.until(lambda: harness.started(token))
     (init,) = harness.inits(process.pid)
     for pid in (init, *harness.marked(token)):
         os.kill(pid, signal.SIGSTOP)

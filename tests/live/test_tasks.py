@@ -28,7 +28,7 @@ def test_tasks_are_limited(bell, bare, verb):
 def test_one_run_does_not_use_up_the_tasks_of_another(bell, token):
     process = bell.start_inside("forks", 100, ",", "pause", token, options=["--pids", "30"])
     try:
-        assert harness.until(lambda: len(harness.marked(token)) > 20)
+        assert harness.until(lambda: len(harness.started(token)) > 20)
         assert bell.inside("forks", 20, options=["--pids", "30"]).line["value"] == 20
     finally:
         process.terminate()
@@ -102,7 +102,7 @@ def test_a_child_that_claims_to_be_its_parents_sibling_ends_nothing(bell):
 def test_ids_of_concurrent_runs_differ_outside(bell, token):
     runs = [bell.start_inside("pause", token) for _ in range(3)]
     try:
-        assert harness.until(lambda: len(harness.marked(token)) == 3)
+        assert harness.until(lambda: len(harness.started(token)) == 3)
         uids = set()
         for pid in harness.marked(token):
             status = harness.read(f"/proc/{pid}/status").decode()
