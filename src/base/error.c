@@ -2,6 +2,8 @@
 /* Making a struct bj_error: see error.h. */
 #include "base/error.h"
 
+#include "base/os_names.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +40,7 @@ int fail_errno(struct bj_error *err, enum bj_code code, const char *format, ...)
 	va_end(args);
 	size_t used = strlen(err->message);
 	(void)snprintf(err->message + used, sizeof(err->message) - used, ": %s",
-		       strerrordesc_np(os));
+		       errno_words(os));
 	return -1;
 }
 

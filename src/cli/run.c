@@ -3,6 +3,7 @@
 #include "cli/run.h"
 
 #include "base/cleanup.h"
+#include "base/os_names.h"
 #include "cli/say.h"
 #include "run/result.h"
 
@@ -79,7 +80,7 @@ static int report(const struct invocation *invocation, const struct bj_result *r
 	if (invocation->quiet)
 		return status;
 	if (pass->error && pass->error != EPIPE)
-		say_line("failed to pass the output on", strerrordesc_np(pass->error));
+		say_line("failed to pass the output on", errno_words(pass->error));
 	say_ending(res);
 	return status;
 }

@@ -3,13 +3,13 @@
 #include "cli/say.h"
 
 #include "base/cleanup.h"
+#include "base/os_names.h"
 #include "base/text.h"
 #include "run/explain.h"
 #include "run/result.h"
 
 #include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -40,8 +40,15 @@ const char *colour_off(FILE *to)
 
 bool say_unicode(void)
 {
-	(void)setlocale(LC_CTYPE, "");
-	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	/* Not asked of setlocale(): musl calls every locale UTF-8, and a static glibc loads files.
+	 */
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+		if (value && value[0])
+			return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
+	}
+	return false;
 }
 
 void say_line(const char *word, const char *text)
@@ -136,7 +143,7 @@ int say_flush(int status)
 		return status;
 	if (errno == EPIPE)
 		return STATUS_SIGNAL + 13;
-	say_line("failed", errno ? strerrordesc_np(errno) : "standard output takes nothing more");
+	say_line("failed", errno ? errno_words(errno) : "standard output takes nothing more");
 	return STATUS_REFUSED;
 }
 

@@ -3,6 +3,7 @@
 #include "run/explain.h"
 
 #include "base/cleanup.h"
+#include "base/os_names.h"
 #include "base/text.h"
 #include "files/files.h"
 #include "run/kept.h"
@@ -360,7 +361,7 @@ static const char *reason(const struct fault *fault)
 {
 	if (fault->hook == HOOK_VERIFY && fault->os == EBADMSG)
 		return "not so when read back";
-	const char *text = strerrordesc_np(fault->os);
+	const char *text = errno_words(fault->os);
 	return text ? text : "unknown error";
 }
 

@@ -9,6 +9,7 @@
 #include "run/hints.h"
 
 #include "base/cleanup.h"
+#include "base/os_names.h"
 #include "run/explain.h"
 
 #include <inttypes.h>
@@ -346,7 +347,7 @@ static void say_exited(FILE *out, struct scene *scene)
 static void say_signaled(FILE *out, const struct scene *scene)
 {
 	int sig = scene->res->verdict.signal;
-	const char *name = sigabbrev_np(sig);
+	const char *name = signal_name(sig);
 	if (scene->report && scene->report->end == END_TASKS) {
 		(void)fprintf(out, "The program was ended by Belljar.");
 		return;

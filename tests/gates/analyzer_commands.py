@@ -12,7 +12,8 @@ tree = Path(sys.argv[1])
 seen = set()
 for entry in json.loads((tree / "compile_commands.json").read_text()):
     source = (tree / entry["file"]).resolve()
-    if "src" not in source.parts or source in seen or tree in source.parents:
+    if ("src" not in source.parts or "subprojects" in source.parts or source in seen or
+            tree in source.parents):
         continue
     seen.add(source)
     words, kept = iter(shlex.split(entry["command"])), []

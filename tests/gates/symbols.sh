@@ -28,10 +28,12 @@ if nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^bj_'; then
 	echo "symbols: $library exports more than bj_*" >&2
 	status=1
 fi
-launcher=$(find "$stage" -name belljar-launch -type f -perm -u+x)
-if readelf -d "$launcher" | grep NEEDED || readelf -l "$launcher" | grep INTERP; then
-	echo "symbols: $launcher is not static" >&2
-	status=1
-fi
+for program in belljar belljar-launch; do
+	path=$(find "$stage" -name "$program" -type f -perm -u+x)
+	if readelf -d "$path" | grep NEEDED || readelf -l "$path" | grep INTERP; then
+		echo "symbols: $path is not static" >&2
+		status=1
+	fi
+done
 [ $status -ne 0 ] || echo "symbols: $found files"
 exit $status

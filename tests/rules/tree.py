@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that the rules are about: all of the source tree, but no build and no cache."""
+"""The files that the rules are about: all of the source tree, but no build, no cache and nothing
+that a build fetched."""
 import os
 
 
@@ -12,6 +13,7 @@ def walk(root, endings=None):
             continue
         folders[:] = [f for f in folders
                       if f not in ("__pycache__", "node_modules")
+                      and (folder != os.path.join(root, "subprojects") or f == "packagefiles")
                       and (not f.startswith(".") or f == ".ci")
                       and not (folder == root and f.startswith("build"))]
         for name in names:

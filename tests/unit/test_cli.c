@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/colon.h"
 #include "cli/run.h"
+#include "cli/say.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -243,6 +244,30 @@ static void the_nearest_name_is_suggested_and_nothing_far(void **state)
 	assert_null(meant("a-word-that-is-longer-than-any-name-in-the-table"));
 }
 
+/* The same with every C library, and without a locale being installed. */
+static void unicode_is_for_whoever_says_utf8(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *all, *ctype, *lang;
+		bool want;
+	} cases[] = {
+		{NULL, NULL, NULL, false},	  {NULL, NULL, "C.UTF-8", true},
+		{NULL, NULL, "de_DE.utf8", true}, {NULL, NULL, "POSIX", false},
+		{NULL, "C", "C.UTF-8", false},	  {NULL, "en_US.UTF-8", "C", true},
+		{"C", "C.UTF-8", NULL, false},	  {"", "", "C.UTF-8", true},
+	};
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *values[] = {cases[i].all, cases[i].ctype, cases[i].lang};
+		for (size_t n = 0; n < ARRAY_SIZE(names); n++)
+			assert_int_equal(
+				values[n] ? setenv(names[n], values[n], 1) : unsetenv(names[n]), 0);
+		assert_int_equal(say_unicode(), cases[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +281,7 @@ int main(void)
 		cmocka_unit_test(a_name_before_the_colon_must_be_there),
 		cmocka_unit_test(code_on_standard_input_is_one_dash_where_a_file_would_be),
 		cmocka_unit_test(the_nearest_name_is_suggested_and_nothing_far),
+		cmocka_unit_test(unicode_is_for_whoever_says_utf8),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
