@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
@@ -67,12 +68,8 @@ static int make_pipes(struct run *run)
 		return -1;
 	run->child.stdio[0] = pair[0];
 	run->input_pipe = pair[1];
-	if (run->input < 0) {
-		(void)close(pair[1]);
-		run->input_pipe = -1;
-	} else if (fcntl(pair[1], F_SETFL, O_NONBLOCK) < 0) {
+	if (fcntl(pair[1], F_SETFL, O_NONBLOCK) < 0)
 		return -1;
-	}
 	for (int i = 0; i < 2; i++) {
 		if (pipe2(pair, O_CLOEXEC) < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
 			return -1;
@@ -104,6 +101,28 @@ static int make_channels(struct run *run, struct fault *fault)
 		(int)STEP(fault, LAYER_DEADLINE, HOOK_PREPARE, "make the timer",
 			  timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 	return run->signals < 0 || run->launch.deadline_fd < 0 ? -1 : 0;
+}
+
+/* Lowering it would need a privilege; a launcher that is itself first to go stays that. */
+static void set_oom_adjust(struct run *run)
+{
+	char text[16];
+	long mine = 0;
+	if (read_at(run->launch.proc_fd, "self/oom_score_adj", text, sizeof(text)) > 0)
+		mine = strtol(text, NULL, 10);
+	(void)snprintf(run->oom_adjust, sizeof(run->oom_adjust), "%ld", mine > 500 ? mine : 500);
+}
+
+int launch_prepare(struct run *run, struct fault *fault)
+{
+	run->launch.proc_fd = (int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open /proc",
+					open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (run->launch.proc_fd < 0)
+		return -1;
+	set_oom_adjust(run);
+	if (receipt_prepare(&run->launch, fault) < 0)
+		return -1;
+	return make_channels(run, fault);
 }
 
 static uint64_t clone_flags(uint32_t required)
@@ -427,8 +446,11 @@ static uint64_t bytes_to_copy(const struct run *run)
 /* Set-up, in order: every step from plan to the program's first instruction. */
 static int set_up(struct run *run, struct fault *fault)
 {
-	if (receipt_prepare(&run->launch, fault) < 0 || make_channels(run, fault) < 0 ||
-	    run_hooks(run, HOOK_PREPARE, fault) < 0)
+	if (run->input < 0) {
+		(void)close(run->input_pipe);
+		run->input_pipe = -1;
+	}
+	if (run_hooks(run, HOOK_PREPARE, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_PREPARED, clock_ns());
 	if (clone_init(run, fault) < 0)

@@ -67,15 +67,17 @@ int launcher_make_report(struct launcher *launcher, uint64_t keep_bytes, struct 
 	return 0;
 }
 
-/* An empty environment, no arguments, default signals: nothing of the caller's is inherited. */
+/*
+ * An empty environment, no arguments, no blocked signals. Ones that the caller ignores are the
+ * launcher's and the program's own to reset: posix_spawn would need a call for each of 64.
+ */
 static int spawn(int socket, pid_t *ret_pid, struct bj_error *err)
 {
 	static char *const argv[] = {(char *)(uintptr_t) "belljar-launch", NULL};
 	static char *const env[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	sigset_t all, none;
-	(void)sigfillset(&all);
+	sigset_t none;
 	(void)sigemptyset(&none);
 	int os = posix_spawn_file_actions_init(&actions);
 	if (os)
@@ -84,12 +86,9 @@ static int spawn(int socket, pid_t *ret_pid, struct bj_error *err)
 	if (!os)
 		os = posix_spawn_file_actions_adddup2(&actions, socket, 0);
 	if (!os)
-		os = posix_spawnattr_setsigdefault(&attributes, &all);
-	if (!os)
 		os = posix_spawnattr_setsigmask(&attributes, &none);
 	if (!os)
-		os = posix_spawnattr_setflags(&attributes,
-					      POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+		os = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	if (!os)
 		os = posix_spawn(ret_pid, launcher_path(), &actions, &attributes, argv, env);
 	(void)posix_spawn_file_actions_destroy(&actions);

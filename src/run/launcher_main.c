@@ -82,7 +82,7 @@ static int raise_limits(void)
 	return 0;
 }
 
-/* posix_spawn reset the actions; SIGCHLD must be, or waiting fails. */
+/* Where the caller ignores SIGCHLD waiting would fail. The program's process resets all. */
 static int known_signals(void)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -218,16 +218,6 @@ static void set_empty(void)
 	run.child.proof = &run.proof;
 }
 
-/* Lowering it would need a privilege; a launcher that is itself first to go stays that. */
-static void set_oom_adjust(void)
-{
-	char text[16];
-	long mine = 0;
-	if (read_at(run.launch.proc_fd, "self/oom_score_adj", text, sizeof(text)) > 0)
-		mine = strtol(text, NULL, 10);
-	(void)snprintf(run.oom_adjust, sizeof(run.oom_adjust), "%ld", mine > 500 ? mine : 500);
-}
-
 static int complete(struct fault *fault)
 {
 	const struct plan *plan = run.launch.plan;
@@ -243,14 +233,8 @@ static int complete(struct fault *fault)
 	run.child.env =
 		run.launch.required & LAYER_BIT(LAYER_ENV) ? pointers(plan, plan->env) : environ;
 	run.child.execs = pointers(plan, plan->execs);
-	run.launch.proc_fd = (int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open /proc",
-				       open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	if (run.launch.proc_fd < 0 ||
-	    STEP(fault, LAYER_COUNT, HOOK_PREPARE, "find memory for pointers",
-		 run.child.argv && run.child.env && run.child.execs ? 0 : -1) < 0)
-		return -1;
-	set_oom_adjust();
-	return 0;
+	return STEP(fault, LAYER_COUNT, HOOK_PREPARE, "find memory for pointers",
+		    run.child.argv && run.child.env && run.child.execs ? 0 : -1);
 }
 
 int main(void)
@@ -259,8 +243,13 @@ int main(void)
 	uint64_t entered = clock_ns();
 	set_empty();
 	/* Without a socket, a plan and a report there is nobody to tell. */
-	(void)start_clean(&run.early);
-	if (take_socket() < 0 || receive(&fault) < 0)
+	bool clean = start_clean(&run.early) == 0;
+	if (take_socket() < 0)
+		return 125;
+	/* While the plan is being made. */
+	if (clean)
+		(void)launch_prepare(&run, &run.early);
+	if (receive(&fault) < 0)
 		return 125;
 	run.report->stage_ns[STAGE_ENTER] = entered;
 	(void)complete(&run.early);
