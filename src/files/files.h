@@ -56,10 +56,12 @@ int files_open_host(const char *path, bool directory_too, const struct files_cap
 
 /* Its one step, as a fault names it; `os` is ENOSPC when the workspace is full. */
 #define FILES_COPY_IN_STEP "copy into the workspace"
+#define FILES_READ_STEP	   "read a file to copy in"
 
 /*
  * In init: what files_open_host() gave becomes `name` in the workspace; missing directories on
- * the way are made, an existing file is EEXIST. `mode` as in struct files_input.
+ * the way are made, an existing file is EEXIST. `mode` as in struct files_input. A fault of the
+ * caller's, a file that cannot be read or a name that another input has, is BJ_INVALID.
  */
 int files_copy_in(int workspace_fd, const char *name, uint32_t mode, int source_fd,
 		  struct fault *fault);

@@ -148,6 +148,8 @@ static const struct mend {
 	bool (*holds)(const struct host_facts *facts);
 	const char *text;
 } mends[] = {
+	{ANY_LAYER, ANY_ERRNO, FILES_READ_STEP, NULL,
+	 "It cannot be read to its end: give a regular file with its content."},
 	{ANY_LAYER, ENOSPC, "clone", userns_off,
 	 "User namespaces are switched off: as root, sysctl -w user.max_user_namespaces=15000."},
 	{LAYER_USER, ANY_ERRNO, NULL, userns_off,
@@ -209,6 +211,9 @@ static const struct mend {
 	 "/proc is "
 	 "whole. `belljar doctor` tries each mount alone."},
 
+	{LAYER_PID, EXDEV, NULL, NULL,
+	 "Mount the /proc of this pid namespace: as its root, mount -t proc proc /proc "
+	 "(`unshare --pid --fork --mount-proc` does)."},
 	{LAYER_SECCOMP, NOT_THERE, NULL, NULL,
 	 "This kernel was built without CONFIG_SECCOMP_FILTER."},
 	{ANY_LAYER, ENOSPC, "clone", NULL,
@@ -382,7 +387,7 @@ void fault_explain_on(const struct fault *fault, const char *program,
 			       reason(fault));
 
 	else
-		(void)snprintf(err.message + size, sizeof(err.message) - size, "%.56s%s%s",
+		(void)snprintf(err.message + size, sizeof(err.message) - size, "%.54s%s%s",
 			       fault->what[0] ? fault->what : "a step without a name",
 			       fault->os ? ": " : "", fault->os ? reason(fault) : "");
 	(void)fault_mend(fault, facts, err.hint, sizeof(err.hint));

@@ -7,6 +7,7 @@
 #include "run/launch.h"
 
 #include "base/io.h"
+#include "layers/pid.h"
 #include "layers/step.h"
 
 #include <errno.h>
@@ -117,7 +118,9 @@ int launch_prepare(struct run *run, struct fault *fault)
 {
 	run->launch.proc_fd = (int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open /proc",
 					open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	if (run->launch.proc_fd < 0)
+	if (run->launch.proc_fd < 0 ||
+	    STEP(fault, LAYER_PID, HOOK_PREPARE, "find this pid namespace in /proc",
+		 pid_own_proc(run->launch.proc_fd)) < 0)
 		return -1;
 	set_oom_adjust(run);
 	if (receipt_prepare(&run->launch, fault) < 0)

@@ -4,10 +4,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "layers/pid.h"
 #include "run/explain.h"
 #include "run/host_cgroup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -156,6 +158,23 @@ static void add_numbers(struct plan *plan, const struct policy *policy)
 	plan->landlock_abi_min = (uint32_t)number[FIELD_landlock_abi_min];
 }
 
+/* First: of another pid namespace's /proc, even what it says of this process misleads. */
+static int check_proc(struct bj_error *err)
+{
+	auto_close int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc >= 0 && pid_own_proc(proc) == 0)
+		return 0;
+	const struct fault fault = {BJ_UNSUPPORTED, LAYER_PID, HOOK_PLAN, errno, ""};
+	if (fault.os != EXDEV)
+		return fail_errno(err, BJ_INTERNAL, "read /proc");
+	struct host_facts facts;
+	char mend[sizeof(err->hint)];
+	host_facts_read(&facts);
+	(void)fail(err, BJ_UNSUPPORTED, "layer pid: /proc belongs to another pid namespace");
+	(void)fail_hint(err, "%s", fault_mend(&fault, &facts, mend, sizeof(mend)));
+	return fail_layer(err, layers[LAYER_PID].name);
+}
+
 /* Whether this process may give each run an outside id of its own. */
 static int find_ids(struct plan *plan, struct bj_error *err)
 {
@@ -263,7 +282,8 @@ static int fill(struct builder *b, const struct plan_request *request, struct bj
 		argc++;
 	if (argc > PLAN_ARGS_MAX)
 		return fail(err, BJ_INVALID, "more than %d arguments", PLAN_ARGS_MAX);
-	if (find_ids(builder_plan(b), err) < 0 || find_cgroup(b, request->policy, err) < 0 ||
+	if (check_proc(err) < 0 || find_ids(builder_plan(b), err) < 0 ||
+	    find_cgroup(b, request->policy, err) < 0 ||
 	    add_environment(b, request->env, &path, err) < 0 ||
 	    add_execs(b, request->argv[0], cwd, path, err) < 0 ||
 	    image_host(b, request->policy, request->binds, request->bind_count, err) < 0)

@@ -147,6 +147,23 @@ def test_where_proc_is_a_decoy_nothing_runs(bell):
     assert got.json["stdout"]["bytes"] == 0
 
 
+OWN_PIDS = ["unshare", "--pid", "--fork", "--kill-child"]
+
+
+@attack("A09")
+@needs_root
+def test_where_proc_is_of_another_pid_namespace_nothing_runs(bell):
+    """Its numbers are those of strangers: none of their files is opened, and the line says the mend."""
+    words = ["--", "/bin/echo", "ran"]
+    got = bell.run(*words, before=[*OWN_PIDS, "--"])
+    assert (got.outcome, got.status, got.retry) == ("refused", 125, "never"), got
+    assert got.error["layer"] == "pid" and "another pid namespace" in got.error["message"], got
+    assert "mount -t proc proc /proc" in got.hint
+    status, out, err = bell.raw(*words, before=[*OWN_PIDS, "--"])
+    assert (status, out, err.count(b"\n")) == (125, b"", 1), err
+    assert bell.run(*words, before=[*OWN_PIDS, "--mount-proc", "--"]).out == "ran\n"
+
+
 @attack("A12")
 def test_sys_is_not_there(bell, bare):
     (control,) = bare("list", "/sys")
