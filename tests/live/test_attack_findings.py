@@ -95,6 +95,54 @@ def test_limits_and_priorities_of_init_are_out_of_reach(bell):
     assert [row for row in got if row[2] != ("ok" if row[1] == "0" else "EPERM")] == []
 
 
+# By its group, whatever the number of that is, and by calls that the filter lets pass to anybody.
+AROUND = """
+import ctypes, errno, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+ioprio_set, sched_setattr, sched_setparam = {"x86_64": (251, 314, 142),
+                                             "aarch64": (30, 274, 118)}[os.uname().machine]
+def say(what, result):
+    print(what, "ok" if result == 0 else errno.errorcode[ctypes.get_errno()], flush=True)
+attr = struct.pack("=IIQiIQQQ", 48, 3, 0, 19, 0, 0, 0, 0)
+say("own group", libc.setpriority(1, 0, 18))
+say("own group, io", libc.syscall(ioprio_set, 2, 0, 3 << 13))
+groups = range(1, 70000)
+print("groups", [g for g in groups if g != os.getpgrp() and libc.setpriority(1, g, 19) == 0])
+print("groups, io", [g for g in groups if g != os.getpgrp() and
+                     libc.syscall(ioprio_set, 2, g, 3 << 13) == 0])
+say("join its group", libc.setpgid(0, 1))
+say("sched_setattr", libc.syscall(sched_setattr, 1, attr, 0))
+say("sched_setparam", libc.syscall(sched_setparam, 1, struct.pack("i", 0)))
+print("tried", flush=True)
+open("/proc/self/comm", "w").write("tried")
+import signal
+signal.pause()
+"""
+
+
+def nice_of(pid):
+    return int(harness.read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[16])
+
+
+def test_no_other_way_leads_to_the_priority_of_init(bell, token):
+    process = bell.start("--time", "60s", "-c", AROUND, "--lang", "python", token)
+    assert harness.until(lambda: [pid for pid in harness.marked(token)
+                                  if harness.read(f"/proc/{pid}/comm") == b"tried\n"])
+    (program,) = [pid for pid in harness.marked(token)
+                  if harness.read(f"/proc/{pid}/comm") == b"tried\n"]
+    (init,) = harness.inits(process.pid)
+    usual = nice_of(os.getpid())
+    assert nice_of(program) == 18, "the control: what it may change has changed"
+    assert nice_of(init) == usual
+    process.send_signal(signal.SIGINT)
+    out, err = bell.finish(process)
+    got = harness.Result(process, "around", out, err)
+    assert (got.outcome, got.left_behind["processes"]) == ("cancelled", 0), got
+    assert got.out.splitlines() == [
+        "own group ok", "own group, io ok", "groups []", "groups, io []", "join its group EPERM",
+        "sched_setattr ENOSYS", "sched_setparam ok", "tried"]
+
+
 @pytest.fixture(scope="session")
 def filler():
     place = harness.temporary_dir()
