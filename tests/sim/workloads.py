@@ -343,11 +343,14 @@ def missing(needs):
 
 
 def run(text, prefix=(), timeout=120):
-    """Runs a workload in a new directory; its completed process."""
+    """Runs a workload in a new directory; its completed process, of timeout(1)'s status when late."""
     with tempfile.TemporaryDirectory() as where:
-        return subprocess.run([*prefix, "/bin/bash", "-c", text], cwd=where, timeout=timeout,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              errors="replace")
+        command = [*prefix, "/bin/bash", "-c", text]
+        try:
+            return subprocess.run(command, cwd=where, timeout=timeout, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, errors="replace")
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 124, "", f"not done in {timeout} s\n")
 
 
 def main():
