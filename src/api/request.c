@@ -246,6 +246,13 @@ int bj_request_out(struct bj_request *req, const char *name, const char *host_pa
 	return out->name && (out->host || !host_path) ? 0 : no_memory(err);
 }
 
+/* What is wrong with an absolute path inside, or NULL; the "/" before a name counts too. */
+static const char *check_path(const char *path)
+{
+	return strlen(path) > FILES_NAME_MAX ? "is longer than 4095 bytes"
+					     : files_name_check(path + 1, strlen(path + 1));
+}
+
 /* Targets that would hide what a layer relies on are not for the caller to choose. */
 static int check_ro_target(const char *path, struct bj_error *err)
 {
@@ -256,7 +263,7 @@ static int check_ro_target(const char *path, struct bj_error *err)
 	(void)text_quote(quoted, sizeof(quoted), path);
 	if (path[0] != '/')
 		return fail(err, BJ_INVALID, "--ro: %s is not an absolute path", quoted);
-	const char *wrong = files_name_check(path + 1, strlen(path + 1));
+	const char *wrong = path[1] ? check_path(path) : "is the image's own";
 	if (wrong)
 		return fail(err, BJ_INVALID, "--ro: the path %s %s", quoted, wrong);
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
@@ -315,7 +322,7 @@ int bj_request_cwd(struct bj_request *req, const char *path, struct bj_error *er
 	(void)text_quote(quoted, sizeof(quoted), path);
 	if (path[0] != '/')
 		return fail(err, BJ_INVALID, "--cwd %s: not an absolute path", quoted);
-	const char *wrong = path[1] ? files_name_check(path + 1, strlen(path + 1)) : NULL;
+	const char *wrong = path[1] ? check_path(path) : NULL;
 	if (wrong)
 		return fail(err, BJ_INVALID, "--cwd %s: the path %s", quoted, wrong);
 	return set_string(&req->cwd, path, err);

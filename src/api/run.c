@@ -109,6 +109,36 @@ static int check_binds(const struct run_state *run, struct bj_error *err)
 	return 0;
 }
 
+/* Whether a directory is meant, into which things of several names go. */
+static bool is_directory(const char *path)
+{
+	struct stat st;
+	return path[strlen(path) - 1] == '/' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* Of two files of one name on the host the second would take the place of the first. */
+static int check_outs(const struct bj_request *req, struct bj_error *err)
+{
+	for (size_t i = 1; i < req->out_count; i++) {
+		const struct request_out *out = &req->out[i];
+		const char *where = out->host ? out->host : out->name;
+		for (size_t j = 0; j < i; j++) {
+			const struct request_out *other = &req->out[j];
+			char name[TEXT_VALUE_SIZE], host[TEXT_VALUE_SIZE];
+			if (strcmp(where, other->host ? other->host : other->name) != 0 ||
+			    strcmp(out->name, other->name) == 0 || is_directory(where))
+				continue;
+			(void)fail(err, BJ_INVALID, "--out %s: another output is to be %s already",
+				   text_quote(name, sizeof(name), out->name),
+				   text_quote(host, sizeof(host), where));
+			return fail_hint(err, "Give one of them another name on the host: "
+					      "NAME:HOST; or a directory that is there: "
+					      "NAME:HOST/.");
+		}
+	}
+	return 0;
+}
+
 /* Whether there can be something below `name`, which is to be a file. */
 static bool is_below(const char *below, const struct plan_input *name)
 {
@@ -145,7 +175,7 @@ static int add_input(struct run_state *run, int fd, const char *host, const char
 		(void)close(fd);
 		return fail(err, BJ_INVALID, "more than %d files to copy in", INPUTS_MAX);
 	}
-	struct plan_input input = {.name = name, .mode = mode};
+	struct plan_input input = {.name = name, .mode = mode, .host = host, .in = host != NULL};
 	for (size_t i = 0; i < run->input_count; i++) {
 		if (check_names(&input, &run->planned[i], host, err) == 0)
 			continue;
@@ -204,7 +234,7 @@ static int prepare_source(struct run_state *run, struct bj_error *err)
 	struct files_caps caps = {.bytes = req->policy.number[FIELD_workspace], .entries = 1};
 	struct files_input input;
 	const struct language *language;
-	char head[LANGUAGE_HEAD];
+	char head[LANGUAGE_HEAD], quoted[TEXT_PATH_SIZE];
 	const char *slash = strrchr(req->source, '/');
 	if (files_open_host(req->source, false, &caps, &input, err) < 0)
 		return -1;
@@ -213,7 +243,8 @@ static int prepare_source(struct run_state *run, struct bj_error *err)
 	if (add_input(run, input.fd, NULL, "", S_IFREG | 0755, err) < 0)
 		return -1;
 	if (n < 0)
-		return fail_errno(err, BJ_INVALID, "read the file to run");
+		return fail_errno(err, BJ_INVALID, "read %s",
+				  text_quote(quoted, sizeof(quoted), req->source));
 	if (languages_load(&run->languages, err) < 0 ||
 	    (req->language ? language_find(&run->languages, req->language, &language, err)
 			   : language_detect(&run->languages, req->source, head, (size_t)n,
@@ -221,6 +252,7 @@ static int prepare_source(struct run_state *run, struct bj_error *err)
 	    name_source(run, slash ? slash + 1 : req->source, err) < 0)
 		return -1;
 	run->planned[run->input_count - 1].name = below_workspace(run);
+	run->planned[run->input_count - 1].host = req->source;
 	return use_language(run, language, err);
 }
 
@@ -281,8 +313,8 @@ static int prepare(struct run_state *run, struct bj_error *err)
 	if (make_run_id(run->run_id, err) < 0 || load_policy(req, err) < 0 ||
 	    ceiling_load(&run->ceiling, err) < 0 ||
 	    ceiling_check(&req->policy, &run->ceiling, err) < 0 || check_binds(run, err) < 0 ||
-	    prepare_program(run, err) < 0 || prepare_env(run, err) < 0 ||
-	    prepare_inputs(run, err) < 0)
+	    check_outs(req, err) < 0 || prepare_program(run, err) < 0 ||
+	    prepare_env(run, err) < 0 || prepare_inputs(run, err) < 0)
 		return -1;
 	struct plan_request plan = {
 		.policy = &req->policy,
@@ -337,6 +369,9 @@ static int make_result(struct run_state *run, const struct bj_error *why, bool c
 		.policy = &req->policy,
 		.language = run->language ? run->language->name : NULL,
 		.program = req->what == RUN_PROGRAM ? req->argv.item[0] : NULL,
+		.cwd = req->cwd,
+		.inputs = run->planned,
+		.input_count = run->input_count,
 		.required = run->plan.required,
 		.missing = run->plan.missing & ~LAYER_BIT(LAYER_MONITOR),
 		.begin_ns = run->begin_ns,

@@ -31,11 +31,12 @@ int fail_layer(struct bj_error *err, const char *layer);
 __attribute__((format(printf, 2, 3))) int fail_hint(struct bj_error *err, const char *format, ...);
 
 struct fault {
-	uint16_t code;  /* enum bj_code; 0 means no fault */
-	uint8_t layer;  /* enum layer_id, or LAYER_COUNT where no layer is at fault */
-	uint8_t hook;   /* enum hook_id */
-	int32_t os;     /* errno, or 0 */
-	char what[56];  /* the step that failed, NUL-terminated, a literal */
+	uint16_t code;	/* enum bj_code; 0 means no fault */
+	uint8_t layer;	/* enum layer_id, or LAYER_COUNT where no layer is at fault */
+	uint8_t hook;	/* enum hook_id */
+	int32_t os;	/* errno, or 0 */
+	char what[54];	/* the step that failed, NUL-terminated, a literal */
+	uint16_t input; /* 1 + the number of the input that it is about, or 0 */
 };
 _Static_assert(sizeof(struct fault) == 64, "a fault is one small packet");
 

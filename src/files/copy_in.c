@@ -25,6 +25,7 @@
 struct source {
 	int fd;
 	uint64_t at;
+	bool failed; /* it could not be read */
 };
 
 CHILD_CODE static int refuse(int os)
@@ -33,14 +34,22 @@ CHILD_CODE static int refuse(int os)
 	return -1;
 }
 
-/* pread of all of `size`, -1 with EINVAL where the file ends before. */
+CHILD_CODE static ssize_t read_some(struct source *from, void *data, size_t size)
+{
+	ssize_t n;
+	do
+		n = pread(from->fd, data, size, (off_t)from->at);
+	while (n < 0 && errno == EINTR);
+	from->failed = n < 0;
+	return n;
+}
+
+/* All of `size`, -1 with EINVAL where the file ends before. */
 CHILD_CODE static int take(struct source *from, void *data, size_t size)
 {
 	size_t got = 0;
 	while (got < size) {
-		ssize_t n = pread(from->fd, (char *)data + got, size - got, (off_t)from->at);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = read_some(from, (char *)data + got, size - got);
 		if (n < 0)
 			return -1;
 		if (n == 0)
@@ -57,9 +66,7 @@ CHILD_CODE static int copy_bytes(struct source *from, int to, uint64_t bytes)
 	char buffer[COPY_BUFFER];
 	for (uint64_t left = bytes; left > 0;) {
 		size_t ask = left < sizeof(buffer) ? (size_t)left : sizeof(buffer);
-		ssize_t n = pread(from->fd, buffer, ask, (off_t)from->at);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = read_some(from, buffer, ask);
 		if (n < 0)
 			return -1;
 		if (n == 0)
@@ -187,7 +194,8 @@ CHILD_CODE static int unpack(int workspace_fd, char *path, size_t size, struct s
 	return 0;
 }
 
-CHILD_CODE static int copy_in(int workspace_fd, const char *name, uint32_t mode, int source_fd)
+CHILD_CODE static int copy_in(int workspace_fd, const char *name, uint32_t mode,
+			      struct source *from)
 {
 	char path[FILES_NAME_MAX + 1];
 	size_t size = strnlen(name, sizeof(path));
@@ -195,16 +203,30 @@ CHILD_CODE static int copy_in(int workspace_fd, const char *name, uint32_t mode,
 		return refuse(size > FILES_NAME_MAX ? ENAMETOOLONG : EINVAL);
 	memcpy(path, name, size);
 	path[size] = '\0';
-	struct source from = {.fd = source_fd};
 	if (S_ISDIR(mode))
-		return unpack(workspace_fd, path, size, &from);
+		return unpack(workspace_fd, path, size, from);
 	/* A plan may give the permissions alone. */
-	return put(workspace_fd, path, size, S_IFREG | (mode & 0755), &from, TO_THE_END);
+	return put(workspace_fd, path, size, S_IFREG | (mode & 0755), from, TO_THE_END);
+}
+
+/* Of names that were checked, in a workspace that was empty, only another input's are in the way.
+ */
+CHILD_CODE static bool is_the_callers(int os)
+{
+	return os == EEXIST || os == ENOTDIR || os == ENAMETOOLONG;
 }
 
 CHILD_CODE int files_copy_in(int workspace_fd, const char *name, uint32_t mode, int source_fd,
 			     struct fault *fault)
 {
-	return (int)STEP(fault, LAYER_MOUNT, HOOK_CHILD, FILES_COPY_IN_STEP,
-			 copy_in(workspace_fd, name, mode, source_fd));
+	static const struct step reading = {LAYER_MOUNT, HOOK_CHILD, FILES_READ_STEP};
+	struct source from = {.fd = source_fd};
+	int got = copy_in(workspace_fd, name, mode, &from);
+	if (got < 0 && from.failed)
+		(void)step_failed(fault, &reading, errno);
+	else
+		got = (int)STEP(fault, LAYER_MOUNT, HOOK_CHILD, FILES_COPY_IN_STEP, got);
+	if (got < 0 && (from.failed || is_the_callers(fault->os)))
+		fault->code = BJ_INVALID;
+	return got;
 }

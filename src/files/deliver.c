@@ -60,7 +60,7 @@ int copy_counted(int from, int to, uint64_t most, bool hash, const char *path, s
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail_errno(err, BJ_INTERNAL, "read %s", show(path).text);
+			return fail_errno(err, BJ_INVALID, "read %s", show(path).text);
 		if (n == 0)
 			break;
 		uint64_t size = (uint64_t)n;

@@ -90,7 +90,7 @@ static int read_names(struct tree *tree, struct tree_level *level, struct bj_err
 		errno = 0;
 		const struct dirent *entry = readdir(dir);
 		if (!entry && errno)
-			return fail_errno(err, BJ_INTERNAL, "list %s", show(tree->path).text);
+			return fail_errno(err, BJ_INVALID, "list %s", show(tree->path).text);
 		if (!entry)
 			break;
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)

@@ -8,8 +8,9 @@
  * programs expect it to work. The network namespace is the wall there.
  *
  * Landlock does not show in /proc. The proof is a denied action: making a block device in
- * /workspace must fail with EACCES, which Landlock says; asked afterwards, the kernel would say
- * EPERM. (Not a whiteout, which takes no privilege: newer kernels let Landlock pass it.)
+ * /dev/shm must fail with EACCES, which Landlock says; asked afterwards, the kernel would say
+ * EPERM. (Not a whiteout, which takes no privilege: newer kernels let Landlock pass it.) Not in
+ * /workspace, where an input may have any name: one that is there is EEXIST.
  *
  * The constants are ours because the headers of the build host may be older than its kernel.
  */
@@ -97,7 +98,7 @@ CHILD_CODE static int add_rules(int ruleset, uint64_t handled)
 
 CHILD_CODE static uint32_t refused_device(void)
 {
-	static const char name[] = "/workspace/.belljar-landlock";
+	static const char name[] = "/dev/shm/belljar-landlock";
 	return mknodat(AT_FDCWD, name, S_IFCHR | 0600, makedev(1, 3)) < 0 && errno == EACCES;
 }
 

@@ -4,10 +4,12 @@
  * it, in order; the new root is pivoted into and made read-only; the old one is detached.
  *
  * Until pivot_root the current directory is the new root and every path inside is relative to it:
- * it is a fresh tmpfs that only this process can see, so nobody can put a link in the way. Sources
- * are paths of the host: a plain descriptor opened before clone belongs to the other mount
- * namespace and cannot be bound, and a detached copy takes a privilege. What is found must be the
- * very file that the plan saw.
+ * it is a fresh tmpfs that only this process can see, so nobody can put a link in the way. What
+ * lies in a bind of the host is the exception: who may write there can lead the mount elsewhere in
+ * this process's own namespace, and then the receipt misses it in its place. Sources are paths of
+ * the host: a plain descriptor opened before clone belongs to the other mount namespace and cannot
+ * be bound, and a detached copy takes a privilege. What is found must be the very file that the
+ * plan saw.
  */
 #include "layers/hooks.h"
 #include "layers/step.h"

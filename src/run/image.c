@@ -8,6 +8,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "files/beneath.h"
+#include "files/files.h"
+#include "files/show.h"
 #include "run/synth.h"
 
 #include <errno.h>
@@ -75,21 +77,27 @@ static void file_node(struct builder *b, const char *path, const char *text)
 }
 
 /*
- * What `host` is, links not followed. The caller's own was resolved when it was asked for, and the
- * ceiling judged that: a link on the way now leads elsewhere, and is ELOOP.
+ * The caller's own was resolved when it was asked for, and the ceiling judged that: a link on the
+ * way now leads elsewhere, and is ELOOP.
  */
+static int open_as_judged(const char *host)
+{
+	/* Not O_NOFOLLOW, under which O_PATH opens a link itself. */
+	return open_beneath(AT_FDCWD, host, O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
+}
+
+/* What `host` is, links not followed. */
 static int look_at(const char *host, uint32_t mode, struct stat *ret)
 {
 	if (!(mode & NODE_AS_CALLER))
 		return lstat(host, ret);
-	/* Not O_NOFOLLOW, under which O_PATH opens a link itself. */
-	auto_close int fd =
-		open_beneath(AT_FDCWD, host, O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
+	auto_close int fd = open_as_judged(host);
 	return fd < 0 ? -1 : fstat(fd, ret);
 }
 
-/* Binds what `host` is now; a target of the same kind is made first. 1: not there. */
-static int bind_node(struct builder *b, const char *host, const char *target, uint32_t mode)
+/* Binds what `host` is now; a target of the same kind is made first, if `make`. 1: not there. */
+static int bind_node(struct builder *b, const char *host, const char *target, uint32_t mode,
+		     bool make)
 {
 	struct stat st;
 	auto_free char *real = NULL;
@@ -101,12 +109,12 @@ static int bind_node(struct builder *b, const char *host, const char *target, ui
 		if (!real || stat(real, &st) < 0)
 			return errno == ENOENT ? 1 : -1;
 	}
-	if (S_ISDIR(st.st_mode))
-		(void)builder_node(b, NODE_DIR, target, 0755);
-	else if (S_ISREG(st.st_mode))
-		file_node(b, target, "");
-	else
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return errno = EINVAL, -1;
+	if (make && S_ISDIR(st.st_mode))
+		(void)builder_node(b, NODE_DIR, target, 0755);
+	else if (make)
+		file_node(b, target, "");
 	uint32_t source = builder_string(b, real ? real : host);
 	struct plan_node *node = builder_node(b, NODE_BIND, target, mode);
 	node->source = source;
@@ -125,7 +133,7 @@ static int add_root(struct builder *b, const char *path, struct bj_error *err)
 		builder_node(b, NODE_LINK, path, 0)->source = source;
 		return 0;
 	}
-	if (bind_node(b, path, path, 0) < 0)
+	if (bind_node(b, path, path, 0, true) < 0)
 		return fail_errno(err, BJ_UNSUPPORTED, "image host: %s", path);
 	return 0;
 }
@@ -143,7 +151,7 @@ static int add_etc(struct builder *b, struct bj_error *err)
 			(void)builder_node(b, NODE_DIR, etc_dirs[i], 0755);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(etc_binds); i++) {
-		if (bind_node(b, etc_binds[i], etc_binds[i], 0) < 0)
+		if (bind_node(b, etc_binds[i], etc_binds[i], 0, true) < 0)
 			return fail_errno(err, BJ_UNSUPPORTED, "image host: %s", etc_binds[i]);
 	}
 	return 0;
@@ -250,23 +258,120 @@ static int add_parents(struct builder *b, const char *path)
 	return 0;
 }
 
-static int add_bind(struct builder *b, const struct image_bind *bind, struct bj_error *err)
+/* The innermost of the binds before it, in order of paths, that `bind` is to lie in; or NULL. */
+static const struct image_bind *bind_above(const struct image_bind *const *binds,
+					   const struct image_bind *bind)
 {
+	const struct image_bind *above = NULL;
+	for (; *binds != bind; binds++) {
+		size_t size = strlen((*binds)->path);
+		if (strncmp(bind->path, (*binds)->path, size) == 0 && bind->path[size] == '/')
+			above = *binds;
+	}
+	return above;
+}
+
+/*
+ * What is bound read-only gets no new names, so what lies in it needs a place that is there. Init
+ * has to reach it: with an id of the run's own it has the rights of others, and no more.
+ */
+static int look_for_place(struct builder *b, const struct image_bind *above,
+			  const struct image_bind *bind, struct stat *ret)
+{
+	char part[FILES_PART_MAX + 1];
+	const char *rest = bind->path + strlen(above->path);
+	auto_close int at = open_as_judged(above->host);
+	while (at >= 0 && fstat(at, ret) == 0 && *rest) {
+		bool own = builder_plan(b)->ids == IDS_OWN;
+		if (S_ISDIR(ret->st_mode) && own && !(ret->st_mode & S_IXOTH))
+			return errno = EACCES, -1;
+		size_t size = strcspn(++rest, "/");
+		(void)snprintf(part, sizeof(part), "%.*s", (int)size, rest);
+		rest += size;
+		int next = open_beneath(at, part, OPEN_LOOK, 0, BENEATH_HOST);
+		cleanup_close(&at);
+		at = next;
+	}
+	return at < 0 ? -1 : 0;
+}
+
+static int check_place(struct builder *b, const struct image_bind *above,
+		       const struct image_bind *bind, mode_t mode, struct bj_error *err)
+{
+	struct stat st;
+	int got = look_for_place(b, above, bind, &st);
+	if (got == 0 && (st.st_mode & S_IFMT) == (mode & S_IFMT))
+		return 0;
+	if (got == 0)
+		errno = S_ISDIR(mode) ? ENOTDIR : EISDIR;
+	char host[TEXT_VALUE_SIZE], path[TEXT_VALUE_SIZE], other[TEXT_VALUE_SIZE];
+	(void)fail_errno(err, BJ_INVALID, "--ro %s: no place for %s in %s, which is read-only",
+			 text_quote(host, sizeof(host), bind->host),
+			 text_quote(path, sizeof(path), bind->path),
+			 text_quote(other, sizeof(other), above->host));
+	return fail_hint(err,
+			 "Make %s there first, in directories that all may enter; or give "
+			 "another path.",
+			 S_ISDIR(mode) ? "an empty directory" : "an empty file");
+}
+
+static int add_bind(struct builder *b, const struct image_bind *above,
+		    const struct image_bind *bind, struct bj_error *err)
+{
+	struct stat st;
 	char host[TEXT_PATH_SIZE], path[TEXT_PATH_SIZE];
 	(void)text_quote(host, sizeof(host), bind->host);
 	(void)text_quote(path, sizeof(path), bind->path);
-	if (node_at(b, bind->path) || add_parents(b, bind->path) < 0)
-		return fail(err, BJ_INVALID, "--ro %s: %s is in the image already, or another's",
-			    host, path);
-	if (bind_node(b, bind->host, bind->path, NODE_AS_CALLER) != 0)
+	if (look_at(bind->host, NODE_AS_CALLER, &st) < 0)
 		return fail_errno(err, BJ_INVALID, "--ro %s", host);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return fail(err, BJ_INVALID, "--ro %s is %s, not a file or a directory", host,
+			    show_kind(st.st_mode));
+	if (node_at(b, bind->path) || (!above && add_parents(b, bind->path) < 0)) {
+		(void)fail(err, BJ_INVALID, "--ro %s: %s is in the image already, or another's",
+			   host, path);
+		return fail_hint(err, "Give another path, such as /data.");
+	}
+	if (above && check_place(b, above, bind, st.st_mode, err) < 0)
+		return -1;
+	if (bind_node(b, bind->host, bind->path, NODE_AS_CALLER, !above) != 0)
+		return fail_errno(err, BJ_INVALID, "--ro %s", host);
+	return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp((*(const struct image_bind *const *)a)->path,
+		      (*(const struct image_bind *const *)b)->path);
+}
+
+/* Whatever order they were asked for in: what lies in another comes after it. */
+static int add_binds(struct builder *b, const struct image_bind *binds, size_t count,
+		     struct bj_error *err)
+{
+	const struct image_bind *sorted[PLAN_NODES_MAX];
+	if (count > PLAN_NODES_MAX)
+		return fail(err, BJ_INVALID, "--ro: more than %d of them", PLAN_NODES_MAX);
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &binds[i];
+	if (count)
+		qsort(sorted, count, sizeof(*sorted), by_path);
+	for (size_t i = 0; i < count; i++) {
+		if (add_bind(b, bind_above(sorted, sorted[i]), sorted[i], err) < 0)
+			return -1;
+	}
+	if (count && b->failed)
+		return fail(err, BJ_INVALID,
+			    "--ro: the tree would have more than %d places: bind fewer "
+			    "directories, or less deep",
+			    PLAN_NODES_MAX);
 	return 0;
 }
 
 int image_host(struct builder *b, const struct policy *policy, const struct image_bind *binds,
 	       size_t bind_count, struct bj_error *err)
 {
-	if (bind_node(b, "/usr", "/usr", 0) != 0)
+	if (bind_node(b, "/usr", "/usr", 0, true) != 0)
 		return fail_errno(err, BJ_UNSUPPORTED, "image host: /usr");
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
 		if (add_root(b, roots[i], err) < 0)
@@ -285,9 +390,5 @@ int image_host(struct builder *b, const struct policy *policy, const struct imag
 	add_private(b, policy);
 	if (add_proc(b, policy, err) < 0)
 		return -1;
-	for (size_t i = 0; i < bind_count; i++) {
-		if (add_bind(b, &binds[i], err) < 0)
-			return -1;
-	}
-	return 0;
+	return add_binds(b, binds, bind_count, err);
 }

@@ -132,8 +132,10 @@ CHILD_CODE static int copy_inputs(const struct run *run, struct fault *fault)
 		return -1;
 	for (uint32_t i = 0; i < plan->copies.count; i++) {
 		if (files_copy_in(workspace, plan_string(plan, copies[i].name), copies[i].mode,
-				  run->child.inputs[copies[i].fd], fault) < 0)
+				  run->child.inputs[copies[i].fd], fault) < 0) {
+			fault->input = (uint16_t)(copies[i].fd + 1);
 			return -1;
+		}
 	}
 	return close(workspace);
 }

@@ -9,6 +9,9 @@
 struct plan_input {
 	const char *name; /* below /workspace */
 	uint32_t mode;
+	/* For messages: the file of the host, NULL where there is none; whether --in named it. */
+	const char *host;
+	bool in;
 };
 
 struct plan_request {

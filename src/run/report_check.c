@@ -3,6 +3,7 @@
 #include "run/report_check.h"
 
 #include "base/cleanup.h"
+#include "layers/plan.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -47,8 +48,8 @@ static bool stages_possible(const struct report *r)
 static bool fault_possible(const struct fault *fault)
 {
 	return fault->code <= BJ_INTERNAL && fault->layer <= LAYER_COUNT &&
-	       fault->hook < HOOK_COUNT && fault->os >= 0 && fault->os < 4096 &&
-	       memchr(fault->what, '\0', sizeof(fault->what));
+	       fault->input <= PLAN_COPIES_MAX && fault->hook < HOOK_COUNT && fault->os >= 0 &&
+	       fault->os < 4096 && memchr(fault->what, '\0', sizeof(fault->what));
 }
 
 static bool end_possible(const struct report *r)

@@ -7,11 +7,14 @@
 #include "run/result.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "files/files.h"
 #include "run/explain.h"
 #include "run/hints.h"
 #include "run/report_check.h"
 #include "run/verdict.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define NS_PER_MS 1000000.0
@@ -188,6 +191,38 @@ static bool output_possible(const struct report *r, size_t size)
 	       kept_possible(r->keep_bytes, &r->stream[1], r->inflight);
 }
 
+/* A fault of the caller's is told by what the caller named, for which a fault has no room. */
+static void name_named(const struct fault *fault, const struct result_input *in,
+		       struct bj_error *error)
+{
+	static const int missing[] = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG};
+	char shown[TEXT_PATH_SIZE];
+	struct bj_error own = *error;
+	if (fault->code == BJ_INVALID && fault->input && fault->input <= in->input_count) {
+		const struct plan_input *input = &in->inputs[fault->input - 1];
+		bool reading = strcmp(fault->what, FILES_READ_STEP) == 0;
+		errno = fault->os;
+		(void)fail_errno(
+			&own, BJ_INVALID, "%s%s %s%s", input->in ? "--in: " : "",
+			reading ? "read" : "copy",
+			text_quote(shown, sizeof(shown), input->host ? input->host : input->name),
+			reading ? "" : " into the workspace");
+		(void)fail_hint(&own, "%s", error->hint);
+		*error = own;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
+		/* Of the program's process, before its exec: its only fault that is of `mount`. */
+		if (fault->code != BJ_EXEC || fault->layer != LAYER_MOUNT || !in->cwd ||
+		    fault->os != missing[i])
+			continue;
+		errno = fault->os;
+		(void)fail_errno(&own, BJ_EXEC, "--cwd %s",
+				 text_quote(shown, sizeof(shown), in->cwd));
+		(void)fail_hint(&own, "%s", error->hint);
+		*error = own;
+	}
+}
+
 /* Why the launcher's word is no result, for a report that can be. */
 static void explain_end(struct bj_result *res, const struct report *r,
 			const struct result_input *in)
@@ -195,6 +230,7 @@ static void explain_end(struct bj_result *res, const struct report *r,
 	struct bj_error *error = &res->error;
 	if (r->end == END_FAULT || r->end == END_EXEC) {
 		fault_explain(&r->fault, in->program, error);
+		name_named(&r->fault, in, error);
 	} else if (!report_complete(r)) {
 		(void)fail(error, BJ_INTERNAL, "the launcher died %s",
 			   res->verdict.started ? "while the program ran" : "during set-up");

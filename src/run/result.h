@@ -8,6 +8,7 @@
 
 #include "policy/policy.h"
 #include "run/kept.h"
+#include "run/plan_build.h"
 #include "run/report.h"
 
 enum limit {
@@ -39,14 +40,17 @@ struct result_file {
 
 /* What the asker of the run knows, and the report does not say. Borrowed for the call. */
 struct result_input {
-	const char *run_id;	     /* NULL: the run had none yet */
-	const struct policy *policy; /* NULL: there was none yet */
-	const char *language;	     /* of the language table, or NULL */
-	const char *program;	     /* argv[0], or NULL */
-	uint32_t required;	     /* bits of enum layer_id, as in the plan */
-	uint32_t missing;	     /* accepted as missing on this host, as in the plan */
-	uint64_t begin_ns;	     /* CLOCK_MONOTONIC when the run was asked for, 0: not known */
-	bool cancelled;		     /* the caller cancelled it */
+	const char *run_id;		 /* NULL: the run had none yet */
+	const struct policy *policy;	 /* NULL: there was none yet */
+	const char *language;		 /* of the language table, or NULL */
+	const char *program;		 /* argv[0], or NULL */
+	const char *cwd;		 /* what --cwd named, or NULL */
+	const struct plan_input *inputs; /* as in the plan */
+	size_t input_count;
+	uint32_t required; /* bits of enum layer_id, as in the plan */
+	uint32_t missing;  /* accepted as missing on this host, as in the plan */
+	uint64_t begin_ns; /* CLOCK_MONOTONIC when the run was asked for, 0: not known */
+	bool cancelled;	   /* the caller cancelled it */
 	const struct result_file *files; /* what was copied out: copied again */
 	size_t file_count;
 	const struct bj_error *files_error; /* why not all was copied out, or NULL */

@@ -89,10 +89,13 @@ enum bj_outcome outcome_of_code(enum bj_code code)
 	}
 }
 
-/* A fault before the start may be a refusal. After it, and a bad plan, are our own fault. */
+/*
+ * A fault before the start may be a refusal: of a layer, by a rule, of an input. After it, and a
+ * bad plan, are our own fault.
+ */
 static enum bj_outcome outcome_of_fault(const struct fault *fault, bool started)
 {
-	if (started || fault->code == BJ_INVALID)
+	if (started || (fault->code == BJ_INVALID && !fault->input))
 		return BJ_SANDBOX_ERROR;
 	return outcome_of_code(fault->code);
 }
@@ -180,6 +183,7 @@ static bool needs_start(uint32_t end)
  *   CANCEL                                       cancelled
  *   EXEC                                         not_started
  *   FAULT    UNSUPPORTED, REFUSED, not started   refused
+ *            INVALID, of an input, not started   refused
  *            EXEC, not started                   not_started
  *            else                                sandbox_error
  *
@@ -207,6 +211,8 @@ struct verdict verdict(const struct report *r, const struct result_input *in)
 	else if (r->end == END_FAULT)
 		v.outcome = outcome_of_fault(&r->fault, v.started);
 	verdict_finish(&v, r->fault.os);
+	if (v.outcome == BJ_OUTCOME_REFUSED && r->fault.code == BJ_INVALID)
+		v.retry = RETRY_CHANGE;
 	if (v.outcome == BJ_SANDBOX_ERROR && v.retry == RETRY_SAME)
 		v.retry = retry_of_fault(&r->fault);
 	return v;

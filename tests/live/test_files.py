@@ -410,6 +410,89 @@ def test_a_read_only_directory_has_a_place_of_its_own(bell, target):
 
 
 @needs_root
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_read_only_directory_may_lie_in_another(bell, turned):
+    outer, inner, file = bell.dir("outer"), bell.dir("inner"), bell.file("file", "a file\n")
+    (outer / "deep" / "place").mkdir(parents=True)
+    (outer / "spot").write_text("covered\n")
+    (inner / "own").write_text("of the inner\n")
+    binds = [f"{outer}:/d", f"{inner}:/d/deep/place", f"{file}:/d/spot"]
+    words = [word for bind in (reversed(binds) if turned else binds) for word in ("--ro", bind)]
+    before = with_ceiling(bell, {"ro_prefixes": [str(bell.place)]})
+    got = bell.run(*words, "--", "/bin/sh", "-c", "cat /d/deep/place/own /d/spot; "
+                   "for f in /d/new /d/deep/place/new; do echo x >$f; done", before=before)
+    assert got.out == "of the inner\na file\n" and got.err.count("Read-only") == 2, got
+    assert (outer / "spot").read_text() == "covered\n"
+    assert os.listdir(inner) == ["own"]
+
+
+@needs_root
+@pytest.mark.parametrize("how", ["missing", "below a file", "of another kind", "link", "closed",
+                                 "link above"])
+def test_a_read_only_directory_with_no_place_in_another_is_refused(bell, token, how):
+    outer, inner = bell.dir("outer"), bell.dir("inner")
+    (inner / token).mkdir()
+    (outer / "a").mkdir()
+    target = {"missing": "b", "below a file": "b/c", "of another kind": "b", "link": "b",
+              "closed": "a", "link above": "b/c"}[how]
+    if how in ("below a file", "of another kind"):
+        (outer / "b").write_text("")
+    elif how in ("link", "link above"):
+        (inner / "c").mkdir()
+        (outer / "b").symlink_to(inner)
+    elif how == "closed":
+        outer.chmod(0o700)
+    before = with_ceiling(bell, {"ro_prefixes": [str(bell.place)]})
+    words = ["--ro", f"{outer}:/d", "--ro", f"{inner}:/d/{target}", "--", "/bin/echo", "ran"]
+    if how == "closed" and bell.uid != 0:  # its owner, whose id is the run's
+        os.chown(outer, bell.uid, bell.uid)
+        assert bell.run(*words, before=before).out == "ran\n"
+        return
+    status, out, err = bell.raw(*words, before=before)
+    assert (status, out, err.count(b"\n")) == (125, b"", 1), (status, out, err)
+    for word in ("--ro", f"/d/{target}", str(outer), "Make an empty directory there"):
+        assert word.encode() in err, (word, err)
+    got = bell.run(*words, before=before)
+    assert (got.outcome, got.retry) == ("refused", "change"), got
+
+
+@needs_root
+@pytest.mark.parametrize("target, says", [
+    ("/", "image's own"), ("/etc/passwd", "/etc"), ("/proc/x", "/proc"), ("/dev/null", "/dev"),
+    ("/tmp/x", "/tmp"), ("/workspace", "/workspace"), ("/.belljar", "/.belljar"),
+    ("/" + "/".join(["a"] * 300), "256 places"), ("/" + "/".join(["a" * 200] * 21)[:4095], "longer than"),
+    ("x", "absolute"), ("/x/", "empty component"), ("/x/../y", '".."')])
+def test_a_place_that_no_read_only_directory_can_have_is_one_line(bell, target, says):
+    data = bell.dir("shared")
+    before = with_ceiling(bell, {"ro_prefixes": [str(data)]})
+    words = ["--ro", f"{data}:{target}", "--", "/bin/echo", "ran"]
+    status, out, err = bell.raw(*words, before=before)
+    assert (status, out, err.count(b"\n")) == (125, b"", 1), (status, out, err)
+    assert b"--ro" in err and says.encode() in err, err
+    assert bell.run(*words, before=before).outcome == "refused"
+
+
+@needs_root
+def test_what_is_neither_a_file_nor_a_directory_is_not_bound(bell):
+    os.mkfifo(bell.place / "fifo")
+    before = with_ceiling(bell, {"ro_prefixes": [str(bell.place)]})
+    got = bell.run("--ro", f"{bell.place}/fifo:/d", "--", "/bin/echo", "ran", before=before)
+    assert got.outcome == "refused" and "is a FIFO" in got.error["message"], got
+
+
+def test_two_outputs_are_not_one_file_of_the_host(bell):
+    code = ["--", "/bin/sh", "-c", "echo 1 >a; echo 2 >b"]
+    status, out, err = bell.raw("--out", "a:o", "--out", "b:o", *code)
+    assert (status, out, err.count(b"\n")) == (125, b"", 1) and b"another output" in err, err
+    assert not os.path.lexists(bell.place / "o")
+    bell.dir("there")
+    for words in (["--out", "a:there", "--out", "b:there"], ["--out", "a", "--out", "a"]):
+        got = bell.run(*words, *code)
+        assert (got.exit_code, got.error) == (0, None), got
+    assert sorted(os.listdir(bell.place / "there")) == ["a", "b"]
+
+
+@needs_root
 def test_a_prefix_is_shown_without_its_escapes(bell):
     before = with_ceiling(bell, {"ro_prefixes": ["/x\x1b[2J"]})
     shown = subprocess.run([*map(str, before), harness.BELLJAR, "policy", "show"],

@@ -160,6 +160,61 @@ def test_inputs_in_one_directory_are_no_hindrance(first_bell):
     assert sorted(got.out.split()) == ["d/a", "d/b", "d/b2", "da"]
 
 
+def test_no_name_in_the_workspace_is_belljars(bell):
+    """Whatever a layer is proven by, it needs no name that an input may have."""
+    bell.file("a", "mine\n")
+    for name in (".belljar-landlock", "belljar-landlock", ".belljar"):
+        got = bell.run("--in", f"a:{name}", "--", "/bin/cat", name)
+        assert (got.outcome, got.out) == ("exited", "mine\n"), got
+
+
+@pytest.mark.parametrize("name, says", [("d/a", "File exists"), ("d/a/x", "Not a directory"),
+                                        ("d/" + "/".join(["e" * 200] * 21)[:4000], None)])
+def test_an_input_that_excludes_what_is_in_a_directory_is_refused(bell, name, says):
+    (bell.dir("d") / "a").write_text("x")
+    bell.file("b", "y")
+    words = ["--in", "d:d", "--in", f"b:{name}", "--", "/bin/echo", "ran"]
+    if not says:
+        assert bell.run(*words).out == "ran\n"
+        return
+    refused(bell, *words, names=["--in", '"b"', says])
+    got = bell.run(*words)
+    assert (got.outcome, got.started, got.retry) == ("refused", False, "change"), got
+    assert got.error["layer"] is None
+
+
+@pytest.mark.parametrize("how", ["in", "source", "below"])
+def test_an_input_that_cannot_be_read_is_named_with_its_error(bell, how):
+    """At its beginning no process has memory: EIO, as of a disk that is broken."""
+    before, words, name = [], ["--in", "/proc/self/mem:x", "--", "/bin/echo", "ran"], "/proc/self/mem"
+    if how == "source":
+        words = ["--lang", "python", "/proc/self/mem"]
+    elif how == "below":
+        if os.geteuid() != 0:
+            pytest.skip("needs root to put such a file into a directory")
+        (bell.dir("d") / "bad").write_text("")
+        before = harness.in_mounts(f"mount --bind /proc/$$/mem {bell.place}/d/bad")
+        words, name = ["--in", "d:d", "--", "/bin/echo", "ran"], "bad"
+        if bell.uid:
+            return  # not its own memory
+    line = refused(bell, *words, names=[name, "Input/output error"], before=before)
+    assert "ulimit" not in line and "Belljar failed" not in line, line
+    assert ("--in" in line) == (how != "source"), line
+    got = bell.run(*words, before=before)
+    assert (got.outcome, got.started, got.retry) == ("refused", False, "change"), got
+
+
+@pytest.mark.parametrize("path", ["/no/such", "/a\nb\x1b[31m", "/etc/passwd"])
+def test_a_working_directory_that_is_missing_is_quoted(bell, path):
+    got = bell.run("--cwd", path, "--", "/bin/echo", "ran")
+    shown = path.replace("\n", "\\n").replace("\x1b", "\\x1b")
+    reason = "Not a directory" if path == "/etc/passwd" else "No such file or directory"
+    assert got.error["message"] == f'--cwd "{shown}": {reason}', got
+    assert got.outcome == "not_started"
+    status, out, err = bell.raw("--cwd", path, "--", "/bin/echo", "ran")
+    assert out == b"" and err.count(b"\n") == 1 and f'--cwd "{shown}"'.encode() in err, err
+
+
 @pytest.mark.parametrize("path", ["relative", "", "/no/such", "/workspace/../../x", "/etc/passwd",
                                   "/" + "x" * 5000, "/a\nb", "/tmp/\x1b[31m"])
 def test_a_bad_working_directory_is_refused_or_not_started(first_bell, path):

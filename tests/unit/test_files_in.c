@@ -88,7 +88,8 @@ static int copy_in(struct world *w, const char *host_path, const char *name, str
 
 static void assert_fault(const struct fault *fault, int os)
 {
-	assert_int_equal(fault->code, BJ_SETUP);
+	bool the_callers = os == EEXIST || os == ENOTDIR || os == ENAMETOOLONG;
+	assert_int_equal(fault->code, the_callers ? BJ_INVALID : BJ_SETUP);
 	assert_int_equal(fault->layer, LAYER_MOUNT);
 	assert_int_equal(fault->hook, HOOK_CHILD);
 	assert_int_equal(fault->os, os);
@@ -129,6 +130,18 @@ static void a_second_input_of_one_name_is_an_error(void **state)
 	assert_true(has_text(w->ws, "x", "one"));
 	assert_int_equal(copy_in(w, "two", "x/y", &fault), -1);
 	assert_fault(&fault, ENOTDIR);
+}
+
+/* It is the caller's, and told apart from what the workspace refuses. */
+static void a_file_that_cannot_be_read_is_an_error_of_its_own(void **state)
+{
+	struct world *w = *state;
+	struct fault fault;
+	assert_int_equal(copy_in(w, "/proc/self/mem", "x", &fault), -1);
+	assert_int_equal(fault.code, BJ_INVALID);
+	assert_int_equal(fault.layer, LAYER_MOUNT);
+	assert_int_equal(fault.os, EIO);
+	assert_string_equal(fault.what, FILES_READ_STEP);
 }
 
 /* The directory's own name fits to the byte; what is in it has no place any more. */
@@ -351,6 +364,7 @@ static int group(void)
 		cmocka_unit_test(other_names_are_refused_with_a_reason),
 		T(a_file_is_copied_in_with_its_directories),
 		T(a_second_input_of_one_name_is_an_error),
+		T(a_file_that_cannot_be_read_is_an_error_of_its_own),
 		T(a_directory_with_the_longest_name_has_no_room_for_files),
 		T(copying_in_judges_the_name_itself),
 		T(a_directory_is_copied_in_whole),

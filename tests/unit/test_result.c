@@ -135,6 +135,9 @@ static const struct verdict_case verdict_cases[] = {
 	 .outcome = BJ_OUTCOME_REFUSED, NO_EXIT, .exit_status = 125, .retry = RETRY_NEVER},
 	{"a plan that is none", DONE, .end = END_FAULT, .fault = {.code = BJ_INVALID},
 	 .outcome = BJ_SANDBOX_ERROR, NO_EXIT, .exit_status = 125, .retry = RETRY_SAME},
+	{"an input that cannot be read", DONE, .end = END_FAULT,
+	 .fault = {.code = BJ_INVALID, .layer = LAYER_MOUNT, .os = EIO, .input = 1},
+	 .outcome = BJ_OUTCOME_REFUSED, NO_EXIT, .exit_status = 125, .retry = RETRY_CHANGE},
 	{"set-up killed for memory", DONE, .end = END_FAULT, .oom_kills = 1,
 	 .fault = {.code = BJ_SETUP, .os = EPIPE}, .outcome = BJ_SANDBOX_ERROR, NO_EXIT,
 	 .exit_status = 125, .limits = LIMIT(MEMORY), .retry = RETRY_CHANGE},
@@ -323,6 +326,10 @@ static void break_fault_what(struct report *r)
 {
 	memset(r->fault.what, 'x', sizeof(r->fault.what));
 }
+static void break_fault_input(struct report *r)
+{
+	r->fault.input = UINT16_MAX;
+}
 static void break_fault_none(struct report *r)
 {
 	r->end = END_FAULT;
@@ -380,15 +387,15 @@ static void break_bytes_huge(struct report *r)
 }
 
 static void (*const breaks[])(struct report *) = {
-	break_magic,	      break_size,	 break_phase,	   break_end,
-	break_no_end,	      break_has_status,	 break_no_status,  break_stopped,
-	break_inflight,	      break_usage_by,	 break_disk,	   break_oom,
-	break_denied,	      break_wall,	 break_left,	   break_stage,
-	break_fault_code,     break_fault_layer, break_fault_hook, break_fault_os,
-	break_fault_what,     break_fault_none,	 break_exec_none,  break_exec_started,
-	break_proof,	      break_required,	 break_note,	   break_missing_net,
-	break_missing_proven, break_keep,	 break_keep_huge,  break_bytes,
-	break_tail,	      break_bytes_huge,
+	break_magic,	    break_size,		  break_phase,	    break_end,
+	break_no_end,	    break_has_status,	  break_no_status,  break_stopped,
+	break_inflight,	    break_usage_by,	  break_disk,	    break_oom,
+	break_denied,	    break_wall,		  break_left,	    break_stage,
+	break_fault_code,   break_fault_layer,	  break_fault_hook, break_fault_os,
+	break_fault_what,   break_fault_input,	  break_fault_none, break_exec_none,
+	break_exec_started, break_proof,	  break_required,   break_note,
+	break_missing_net,  break_missing_proven, break_keep,	    break_keep_huge,
+	break_bytes,	    break_tail,		  break_bytes_huge,
 };
 
 static void a_report_that_cannot_be_is_a_sandbox_error(void **state)
