@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """System calls that an ordinary user can make of some kernels and not of others.
 
-Each is a piece of Python that leaves in `got` what the kernel returned, with errno. An attack runs
+Each of CALLS is a piece of Python that leaves in `got` what the kernel returned, with errno. An attack runs
 it inside (attacks/kernel.py), and host.py runs the same outside to learn whether this kernel would
 let it pass at all.
 """
 
 import os
 
-SYS_IO_SETUP, SYS_PERF_EVENT_OPEN, SYS_USERFAULTFD = \
-    (206, 298, 323) if os.uname().machine == "x86_64" else (0, 241, 282)
-CLONE_NEWUSER = 0x10000000
+from belljar_lab.outer import CLONE_NEWUSER
+
+SYS_IO_SETUP, SYS_PERF_EVENT_OPEN, SYS_USERFAULTFD, SYS_ADD_KEY, SYS_KEYCTL = \
+    (206, 298, 323, 248, 250) if os.uname().machine == "x86_64" else (0, 241, 282, 217, 219)
 QUEUE = "belljar-lab-queue"
 
 # The call by which 32-bit programs enter the kernel. It has numbers of its own.

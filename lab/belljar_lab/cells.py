@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 import threading
 import time
-import traceback
 from collections import deque
 from pathlib import Path
 from typing import NamedTuple
@@ -75,14 +74,10 @@ def judge_row(worker, row, mode, out):
     """Runs one attack: an Observation."""
     begin = time.monotonic()
     try:
-        sign, problem = row.attack(run.Run(worker, mode, out)), ""
-    except run.Disagreement as error:
-        sign, problem = "", str(error)
-    except Exception as error:
-        sign, problem = "", "".join(traceback.format_exception(error, limit=-3)).strip()
+        sign, problem = run.judged(lambda: row.attack(run.Run(worker, mode, out)))
     finally:
         worker.world.reset(0)
-    return Observation(sign, problem, round((time.monotonic() - begin) * 1000, 1))
+    return Observation(sign or "", problem, round((time.monotonic() - begin) * 1000, 1))
 
 
 def first_run(worker, mode):

@@ -9,14 +9,12 @@ control. Belljar must hold all; of bubblewrap nothing is declared, only shown.
 
 import itertools
 import shutil
-import subprocess
-import traceback
 
 from belljar_lab import attack
 from belljar_lab.compare_rows import PROPERTIES, ROWS
 from belljar_lab.compared import BARE, BELLJAR, BWRAP, Caller, bwrap_options
 from belljar_lab.limits import modes_of
-from belljar_lab.run import Disagreement, Run
+from belljar_lab.run import Run, judged
 from belljar_lab.show import Out
 
 VERB = "compare"
@@ -37,15 +35,14 @@ def find_bwrap(worker, mode):
 
 def observe(worker, number, way, mode, options):
     """(whether the attack worked, words), or (None, why it could not be judged)."""
-    try:
+    def attempt():
         with Caller(Run(worker, mode), way, options) as caller:
             return ROWS[number].attack(caller)
-    except Disagreement as error:
-        return None, str(error)
-    except Exception as error:
-        return None, "".join(traceback.format_exception(error, limit=-3)).strip()
+    try:
+        seen, why = judged(attempt)
     finally:
         worker.world.reset(0)
+    return seen or (None, why)
 
 
 def by_hand(lab):

@@ -6,6 +6,7 @@ it alone, as `--tmpfs /tmp` would hide what lies in the lab's own place.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import shlex
@@ -23,8 +24,8 @@ BWRAP_WORDS = "--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --unshare-all 
 # Where the host lets nobody mount a fresh proc or make devices, the one that is there stays.
 BWRAP_LESS = [("", ""), ("--proc /proc", "without --proc, which is refused here"),
               ("--dev /dev --proc /proc", "without --dev and --proc, which are refused here")]
-BELLJAR_LIMITS = "--memory 64m --pids 16 --cpu-time 200ms"
-POLLED = 1.5  # seconds after which `monitor` has certainly seen what is held
+# Of time more than a slow host needs; an attack that a limit of time is to end has its own.
+BELLJAR_LIMITS = {"--memory": "64m", "--pids": "16", "--time": "80s", "--cpu-time": "80s"}
 LIVES = 5  # so many more signs of life after the end are no dying process
 
 # As tutorials do it; what it prints is for the lab.
@@ -34,11 +35,11 @@ def short(data):
     return (data if len(data) < 300000 else data[:1000] + data[-1000:]).decode(errors="replace")
 try:
     ran = subprocess.run(sys.argv[2:], capture_output=True, timeout=float(sys.argv[1]))
-    out, err = ran.stdout, ran.stderr
+    out, err, status = ran.stdout, ran.stderr, ran.returncode
 except subprocess.TimeoutExpired as late:
-    out, err = late.stdout or b"", late.stderr or b""
+    out, err, status = late.stdout or b"", late.stderr or b"", None
 print(json.dumps({
-    "out": short(out), "err": short(err),
+    "out": short(out), "err": short(err), "status": status,
     "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}))
 """
 # What every attack begins and ends with.
@@ -63,7 +64,8 @@ class Said:
     """What the caller saw of one attack."""
 
     def __init__(self, way, data):
-        self.peak_mib, self.out, self.outcome = data["peak_mib"], data["out"], "exited"
+        self.peak_mib, self.status = data["peak_mib"], data["status"]
+        self.out, self.outcome = data["out"], "exited"
         if way == BELLJAR:
             try:
                 result = json.loads(data["out"])
@@ -106,9 +108,8 @@ class Caller:
     def __exit__(self, *_):
         """The world takes all of it away."""
 
-    @property
-    def seconds_held(self):
-        return POLLED if self.way == BELLJAR and not self.bell.cgroup else 0
+    def outlasts_a_look(self, pid):
+        return self.way != BELLJAR or self.bell.outlasts_a_look(pid)
 
     def own(self, path):
         if os.geteuid() == 0:
@@ -125,13 +126,10 @@ class Caller:
 
     def neighbour(self, **environment):
         """Another process of the caller's user."""
-        process = subprocess.Popen(["/bin/sleep", "1000"], env=environment, cwd="/", **self.ids())
+        process = subprocess.Popen(["/bin/sleep", "1000"], env=environment, cwd="/",
+                                   **self.world.ids())
         self.cell.callback(process.wait)
         self.cell.callback(process.kill)
-
-    def ids(self):
-        uid = self.bell.uid
-        return {"user": uid, "group": uid, "extra_groups": []} if uid else {}
 
     # ---- Running --------------------------------------------------------------------------------
 
@@ -141,26 +139,25 @@ class Caller:
         if self.way == BWRAP:
             return ["bwrap", *self.options, "--", *words]
         policy = [] if self.bell.cgroup else ["--policy", self.bell.place / "no-cgroup.json"]
+        limits = itertools.chain(*{**BELLJAR_LIMITS, **(limits or {})}.items())
         return [self.bell.place / "lab-belljar", "run", "--json", *policy, "--stdin", "-",
-                *shlex.split(BELLJAR_LIMITS), *limits, "--", *words]
+                *limits, "--", *words]
 
-    def start(self, words, seconds=PATIENCE, limits=()):
+    def start(self, words, seconds=PATIENCE, limits=None):
         return subprocess.Popen(
             ["/usr/bin/python3", "-I", "-S", "-c", CALLER, str(seconds),
              *map(str, self.command(words, limits))],
             cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=self.environment, start_new_session=True, **self.ids())
+            env=self.environment, start_new_session=True, **self.world.ids())
 
-    def run(self, code, then="", look=None, seconds=None):
+    def run(self, code, then="", look=None, seconds=None, limits=None):
         """Runs an attack: (Said, or None if the caller did not survive; what look(pid) found).
-        `seconds`: the time-out."""
+        `seconds`: the time-out; `limits`: of Belljar, in place of BELLJAR_LIMITS."""
         text = PROGRAM.format(code=indented(code), then=WAIT_TO_BE_SEEN if look else then)
-        timed = {}
         if seconds and self.way == BELLJAR:
-            timed = {"limits": ("--time", f"{seconds}s")}
-        elif seconds:
-            timed = {"seconds": seconds}
-        process = self.start(["/usr/bin/python3", "-I", "-S", "-c", text], **timed)
+            limits = {"--time": f"{seconds}s"}
+        patience = seconds if seconds and self.way != BELLJAR else PATIENCE
+        process = self.start(["/usr/bin/python3", "-I", "-S", "-c", text], patience, limits)
         seen = False
         try:
             pid = outer.until(lambda: shows_itself(process), PATIENCE) if look else 0

@@ -11,12 +11,11 @@ import re
 import secrets
 import socket
 import time
-import traceback
 from collections.abc import Callable
 from typing import NamedTuple
 
 from belljar_lab import attack, caller
-from belljar_lab.run import Disagreement, Run
+from belljar_lab.run import Disagreement, Run, judged
 from belljar_lab.show import Out
 
 VERB = "harm"
@@ -202,16 +201,11 @@ def attempt(worker, number, mode, where):
     """Runs one, and counts what was lost."""
     row, begin = ROWS[number], time.monotonic()
     one = Run(worker, mode)
-    home, work, problem = Home(one.world), False, ""
+    home = Home(one.world)
     agent = AGENTS[where](one, home)
     try:
-        work = row.steps(agent, home)
-    except Disagreement as error:
-        problem = str(error)
-    except Exception as error:
-        problem = "".join(traceback.format_exception(error, limit=-3)).strip()
-    try:
-        return {"harm": row.id, "mode": mode, "where": where, "work": work, "problem": problem,
+        work, problem = judged(lambda: row.steps(agent, home))
+        return {"harm": row.id, "mode": mode, "where": where, "work": bool(work), "problem": problem,
                 "files_lost": home.lost_files(), "files": len(home.project),
                 "bytes_leaked": home.leaked_bytes(), "bytes": len(home.key),
                 "errors": agent.errors(),

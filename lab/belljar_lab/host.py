@@ -59,8 +59,8 @@ def whiteout_under_landlock(place):
 
 
 def has_keyrings():
-    number = 250 if os.uname().machine == "x86_64" else 219  # keyctl
-    return libc.syscall(number, 0, -3, 1) >= 0
+    get_id, session_keyring, create = 0, -3, 1
+    return libc.syscall(calls.SYS_KEYCTL, get_id, session_keyring, create) >= 0
 
 
 def core_files():

@@ -12,11 +12,10 @@ import json
 import re
 import signal
 import subprocess
-import traceback
 
 from belljar_lab import attack, host, outer
 from belljar_lab.limit_rows import KIBI, MEBI, REASONS, ROWS, Seen, why_not
-from belljar_lab.run import PATIENCE, Disagreement, Run, indented, shows_itself
+from belljar_lab.run import PATIENCE, Run, indented, judged, shows_itself
 from belljar_lab.show import Out
 
 VERB = "limits"
@@ -57,17 +56,14 @@ def observe(worker, number, mode, above):
     run = Run(worker, mode)
     options = row.free if row.free and not above else row.options
     amount = (row.above if above else row.below)[0]
+    command = [*options, *words(row, amount)]
+
+    def attempt():
+        result, added = looked_at(run, command, row.look) if row.look else \
+            (run.result(*command), [])
+        return seen_in(result, added)
     try:
-        command, added = [*options, *words(row, amount)], []
-        if row.look:
-            result, added = looked_at(run, command, row.look)
-        else:
-            result = run.result(*command)
-        return seen_in(result, added), ""
-    except Disagreement as error:
-        return None, str(error)
-    except Exception as error:
-        return None, "".join(traceback.format_exception(error, limit=-3)).strip()
+        return judged(attempt)
     finally:
         worker.world.reset(0)
 

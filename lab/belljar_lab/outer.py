@@ -40,6 +40,7 @@ MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
 SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8914, 0x8916, 1
 PATIENCE = 150  # seconds after which what must end is a failure; never measured
+POLL_SECONDS = 0.002  # between two looks of until()
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -61,7 +62,32 @@ def until(what, seconds=20.0):
         got = what()
         if got or time.monotonic() > end:
             return got
-        time.sleep(0.002)
+        time.sleep(POLL_SECONDS)
+
+
+def set_flags(interface, flags):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh14x", interface, flags))
+
+
+def add_address(interface, address):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        fcntl.ioctl(sock, SIOCSIFADDR, struct.pack("16sHH4s16x", interface, socket.AF_INET, 0,
+                                                   socket.inet_aton(address)))
+
+
+def set_host_name(name):
+    must(libc.sethostname(name.encode(), len(name)), "sethostname")
+
+
+def remove(cgroup):
+    """Whether it is gone; it cannot go before what is in it."""
+    reap()
+    try:
+        os.rmdir(cgroup)
+    except OSError:
+        return not os.path.isdir(cgroup)
+    return True
 
 
 def reap():
@@ -201,14 +227,7 @@ class Outer:
         for path in self.cgroups:
             # With what a launcher that was killed left to the next one, which never came.
             for folder, _, _ in os.walk(path, topdown=False):
-                end = time.monotonic() + 10
-                while os.path.isdir(folder):
-                    reap()
-                    try:
-                        os.rmdir(folder)
-                    except OSError:
-                        assert time.monotonic() < end, f"{folder} is in use"
-                        time.sleep(0.01)
+                assert until(lambda folder=folder: remove(folder)), f"{folder} is in use"
 
     # ---- Inside -----------------------------------------------------------------------------
 
@@ -263,12 +282,10 @@ class Outer:
         if self.tops != [CGROUPS]:
             for top in self.tops:
                 mount(f"{top}/{self.cgroup_name()}", top, None, MS_BIND)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
-            for name, address in (b"lo:1", PUBLIC), (b"lo:2", METADATA):
-                fcntl.ioctl(sock, SIOCSIFADDR, struct.pack(
-                    "16sHH4s16x", name, socket.AF_INET, 0, socket.inet_aton(address)))
-        must(libc.sethostname(HOST_NAME.encode(), len(HOST_NAME)), "sethostname")
+        set_flags(b"lo", IFF_UP)
+        add_address(b"lo:1", PUBLIC)
+        add_address(b"lo:2", METADATA)
+        set_host_name(HOST_NAME)
         if self.root:
             write("/proc/sys/kernel/ns_last_pid", str(FIRST_PID))
         outside = [line.split()[1] for line in open("/proc/self/uid_map", encoding="utf-8")]

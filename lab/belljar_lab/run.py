@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import subprocess
+import traceback
 from pathlib import Path
 
 from belljar_lab import attack, host, outer
@@ -17,6 +18,10 @@ PATIENCE = 100  # seconds; a run that must end by itself is ended by then, and t
 # Ends that Belljar brings about itself: limits_hit says them also where a layer was left out. The
 # first three are never touched without that end, whatever the program still said.
 ENDS, LIMITS = ("time", "cpu", "output"), ("time", "cpu", "output", "memory", "tasks")
+# A launcher with `monitor` sleeps before each of its looks: after so many sleeps one was a whole look
+# at what was there before the first. Two would do, if it slept for nothing else.
+SLEEPS = 10
+TICKS = os.sysconf("SC_CLK_TCK")
 
 # What attacks in Python begin and end with. ROOM is where it may write. Half of what an attack costs
 # would be to import these two, so they are there where they are named.
@@ -47,6 +52,22 @@ sys.stdin.read()
 
 class Disagreement(Exception):
     """What the program says and what is seen outside are not the same; or it cannot be judged."""
+
+
+def judged(attempt):
+    """(what `attempt` returns, ""), or (None, why it could not be judged)."""
+    try:
+        return attempt(), ""
+    except Disagreement as error:
+        return None, str(error)
+    except Exception as error:
+        return None, "".join(traceback.format_exception(error, limit=-3)).strip()
+
+
+def must_be_done(said):
+    """Of a run that leaves something: it always works in what it takes for its own."""
+    if said != attack.DONE:
+        raise Disagreement(f"what was to be left was not made: {said}")
 
 
 def indented(code):
@@ -110,12 +131,11 @@ class Run:
         policy = ["--policy", self.place / ("cgroup.json" if self.cgroup else "no-cgroup.json")]
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.place / "home"),
                "LANG": "C.UTF-8", "LAB_LAUNCHER": str(self.launcher(words))}
-        ids = {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
         return subprocess.Popen(
             [str(word) for word in
              [self.place / "lab-belljar", "run", "--json", *policy, *args]],
             cwd="/", stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
-            start_new_session=True, **ids)
+            start_new_session=True, **self.world.ids())
 
     def finish(self, process):
         try:
@@ -169,7 +189,8 @@ class Run:
     def command(self, words, options=(), leaks=None, look=None, launcher=()):
         """Runs words that begin with "--". `leaks`: the token that is printed if it worked;
         `look`: a function of a pid inside that is true if it worked, asked of the process that
-        shows itself (SHOWN)."""
+        shows itself (SHOWN), or returns a token that is printed later if it worked. No program is
+        told the token that it is to print."""
         if look:
             return self.shown([*options, *words], look, launcher)
         result = self.result(*options, *words, words=launcher)
@@ -221,7 +242,20 @@ class Run:
             seen = bool(pid) and pid > 0 and look(pid)
         finally:
             result = self.finish(process)
+        if isinstance(seen, str):
+            seen = seen in result.out
         return self.judge(self.sign(result), seen)
+
+    def outlasts_a_look(self, pid):
+        """Whether a process is there after `monitor`, where that is in force, has looked at it."""
+        if self.cgroup or "monitor" in self.without:
+            return True
+        parents = parents_of_all()
+        launcher = parents.get(parents.get(pid))
+        enough = sleeps(launcher) + SLEEPS
+        if not outer.until(lambda: is_gone(pid) or sleeps(launcher) >= enough):
+            raise Disagreement("the launcher does not look at what is there")
+        return not is_gone(pid)
 
 
 def shows_itself(process):
@@ -256,6 +290,33 @@ def field_of(pid, name):
     """A line of /proc/PID/status, or ""."""
     lines = host.read(f"/proc/{pid}/status").splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name + ":")), "")
+
+
+def is_gone(pid):
+    return fields_of(pid)[:1] in ([], ["Z"], ["X"])
+
+
+def sleeps(pid):
+    """How often it waited for something."""
+    return int(field_of(pid, "voluntary_ctxt_switches") or 0)
+
+
+def cpu_seconds(pid):
+    return sum(map(int, fields_of(pid)[11:13])) / TICKS
+
+
+def resident(pid):
+    """Bytes that it has in memory."""
+    return int((field_of(pid, "VmRSS") or "0").split()[0]) * 1024
+
+
+def children_of(pid):
+    return [one for one, parent in parents_of_all().items() if parent == pid]
+
+
+def in_a_user_namespace(pid):
+    """Its own: not that of its parent, which is of the same run."""
+    return os.readlink(f"/proc/{pid}/ns/user") != os.readlink(f"/proc/{parent_of(pid)}/ns/user")
 
 
 def name_of(pid):

@@ -53,6 +53,10 @@ class World:
         self.room.mkdir()
         self.room.chmod(0o1777)
 
+    def ids(self):
+        """Words of Popen that start a process as the caller."""
+        return {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
+
     @staticmethod
     def token():
         return secrets.token_hex(12)
@@ -90,11 +94,25 @@ class World:
         outer.mount(self.file("over", text), path, None, outer.MS_BIND)
         self.cell.callback(libc.umount2, str(path).encode(), MNT_DETACH)
 
-    def tmpfs(self, path):
+    def tmpfs(self, path, name="lab"):
         """Puts an empty file system where everybody may write over a directory of the host."""
-        outer.mount("lab", path, "tmpfs", data="size=1m,mode=1777")
+        outer.mount(name, path, "tmpfs", data="size=1m,mode=1777")
         self.cell.callback(libc.umount2, str(path).encode(), MNT_DETACH)
         return Path(path)
+
+    def address(self):
+        """An address that the host has for this cell, of those that are nobody's (RFC 2544)."""
+        address = f"198.18.{secrets.randbelow(256)}.{secrets.randbelow(254) + 1}"
+        outer.add_address(b"lo:3", address)
+        self.cell.callback(outer.set_flags, b"lo:3", 0)
+        return address
+
+    def host_name(self):
+        """The name that the host has in this cell."""
+        name = self.token()
+        outer.set_host_name(name)
+        self.cell.callback(outer.set_host_name, outer.HOST_NAME)
+        return name
 
     def listener(self, family=socket.AF_INET, kind=socket.SOCK_STREAM, address=("127.0.0.1", 0),
                  answer=None):
@@ -135,9 +153,9 @@ class World:
         its environment and in the file that is its descriptor `file`."""
         file = os.memfd_create("secret")
         os.write(file, secret.encode())
-        ids = {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
         process = subprocess.Popen(["/bin/cat", "-", secret], env={"SECRET": secret}, cwd="/",
-                                   stdin=subprocess.PIPE, pass_fds=[file], preexec_fn=expose, **ids)
+                                   stdin=subprocess.PIPE, pass_fds=[file], preexec_fn=expose,
+                                   **self.ids())
         process.file = file
         self.cell.callback(os.close, file)
         self.cell.callback(end, process)

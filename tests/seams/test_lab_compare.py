@@ -14,7 +14,8 @@ import seams
 from belljar_lab import cells, compare, compare_rows, compared, run
 
 LAB_SOURCE = str(Path(compare.__file__).parent.parent)
-READ_KEY = next(row for row in compare_rows.ROWS if row.id == "read-key")
+READ_KEY, CRASH = (next(row for row in compare_rows.ROWS if row.id == name)
+                   for name in ("read-key", "crash"))
 
 
 def test_belljar_holds_what_a_bare_subprocess_does_not():
@@ -51,12 +52,23 @@ def test_what_is_planted_is_found(monkeypatch, changes, said):
     assert said in [problem.partition("\n")[0] for problem in data["problems"]]
 
 
+def test_a_crash_that_is_none_is_not_judged(monkeypatch):
+    """Its caller survives on every way: that it was put to the test must be seen."""
+    assert collect(monkeypatch, CRASH)["ok"]
+    runs = compared.Caller.run
+    monkeypatch.setattr(compared.Caller, "run", lambda self, code: runs(
+        self, code.replace("ctypes.string_at(0)", "pass")))
+    problems = collect(monkeypatch, CRASH)["problems"]
+    assert "crash on belljar run, user: declared held, observed not judged\n" \
+        "the program did not crash: 0" in problems
+
+
 def test_what_did_not_begin_is_not_judged():
     with pytest.raises(run.Disagreement, match="did not begin"):
-        compared.Said(compared.BARE, {"out": "", "err": "", "peak_mib": 1})
+        compared.Said(compared.BARE, {"out": "", "err": "", "peak_mib": 1, "status": 0})
     refused = {"started": False, "outcome": "refused", "error": {"message": "no"}}
     with pytest.raises(run.Disagreement, match="nothing was started"):
-        compared.Said(compared.BELLJAR, {"out": json.dumps(refused), "peak_mib": 1})
+        compared.Said(compared.BELLJAR, {"out": json.dumps(refused), "peak_mib": 1, "status": 0})
 
 
 def test_without_bubblewrap_its_column_says_why(monkeypatch):

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks that look for secrets, or leave theirs where others find them."""
 
-import os
 import resource
 
 from belljar_lab import outer
 from belljar_lab.attack import BY_ROOT, Attack
+from belljar_lab.calls import SYS_ADD_KEY, SYS_KEYCTL
 from belljar_lab.run import Run
 
-# System calls without a function in the C library; on other machines they have the second number.
-X86 = os.uname().machine == "x86_64"
-ADD_KEY, KEYCTL = (248, 250) if X86 else (217, 219)
 JOIN_SESSION_KEYRING, REVOKE, SEARCH, READ, SESSION_KEYRING = 1, 3, 10, 11, -3
 
 
@@ -22,14 +19,14 @@ def reads_a_private_key(run: Run):
 
 def reads_a_key_of_the_caller(run: Run):
     token, name, call = run.world.token(), run.world.token(), outer.libc.syscall
-    outer.must(call(KEYCTL, JOIN_SESSION_KEYRING, None), "join a session keyring")
-    key = call(ADD_KEY, b"user", name.encode(), token.encode(), len(token), SESSION_KEYRING)
+    outer.must(call(SYS_KEYCTL, JOIN_SESSION_KEYRING, None), "join a session keyring")
+    key = call(SYS_ADD_KEY, b"user", name.encode(), token.encode(), len(token), SESSION_KEYRING)
     outer.must(key, "add a key")
-    run.world.cell.callback(call, KEYCTL, REVOKE, key)
+    run.world.cell.callback(call, SYS_KEYCTL, REVOKE, key)
     return run.python(f"""
-key = must(libc.syscall({KEYCTL}, {SEARCH}, {SESSION_KEYRING}, b"user", b"{name}", 0))
+key = must(libc.syscall({SYS_KEYCTL}, {SEARCH}, {SESSION_KEYRING}, b"user", b"{name}", 0))
 held = ctypes.create_string_buffer(100)
-must(libc.syscall({KEYCTL}, {READ}, key, held, len(held)))
+must(libc.syscall({SYS_KEYCTL}, {READ}, key, held, len(held)))
 print(held.value.decode())
 """, leaks=token)
 

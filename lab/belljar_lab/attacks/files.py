@@ -7,7 +7,7 @@ import subprocess
 
 from belljar_lab import host, outer
 from belljar_lab.attack import BY_ROOT, EVERY, Attack
-from belljar_lab.run import Disagreement, Run
+from belljar_lab.run import Run, must_be_done
 
 MEBI = 1 << 20
 
@@ -57,13 +57,18 @@ def reads_sysfs(run: Run):
 
 
 def reads_the_mounts(run: Run):
-    place = str(run.place)
-    return run.python(prints("/proc/self/mountinfo", place), leaks=f" {place} ")
+    token = run.world.token()
+    run.world.tmpfs(run.world.dir("mounted"), f"lab-mount-{token}")
+    return run.python(prints("/proc/self/mountinfo", "lab-mount-"), leaks=token)
 
 
 def reads_the_kernels_command_line(run: Run):
-    line = host.read("/proc/cmdline").strip()
-    return run.python(prints("/proc/cmdline", line), leaks=line)
+    return run.python("""
+line = open("/proc/cmdline").read().strip()
+if not line:
+    sys.exit(print("not there"))
+print(line)
+""", leaks=host.read("/proc/cmdline").strip())
 
 
 def uses_a_directory_left_open(run: Run):
@@ -100,16 +105,9 @@ with open("{home}/.profile", "w") as file:
     return run.judge(said, token.encode() in shell.stdout)
 
 
-def leaves(run, code):
-    """A run that leaves something for the next; it always works in what it takes for its own."""
-    said = run.python(code)
-    if said != "done":
-        raise Disagreement(f"what was to be left was not made: {said}")
-
-
 def leaves_a_file(run: Run):
     token, path = run.world.token(), run.world.tmpfs("/dev/shm") / "left"
-    leaves(run, f"open('{path}', 'w').write('{token}')\nos.chmod('{path}', 0o644)")
+    must_be_done(run.python(f"open('{path}', 'w').write('{token}')\nos.chmod('{path}', 0o644)"))
     return run.python(f"print(open('{path}').read())", leaks=token)
 
 
@@ -200,7 +198,7 @@ ROWS = [
            stops=(("mount", "ENOENT"),)),
     Attack("read-mounts", "A", reads_the_mounts,
            does="reads in /proc what is mounted where",
-           success="a path of the host is in the program's output",
+           success="the random name of a mount of the host is in the program's output",
            stops=(("mount", "not there"),)),
     Attack("read-kernel-command-line", "A", reads_the_kernels_command_line,
            does="reads in /proc with which words the host's kernel was started",

@@ -6,7 +6,8 @@ import subprocess
 
 from belljar_lab import calls, host, outer
 from belljar_lab.attack import EVERY, Attack
-from belljar_lab.run import PATIENCE, SHOWN, Run, field_of, fields_of, parent_of, shows_itself
+from belljar_lab.run import (PATIENCE, SHOWN, Run, field_of, fields_of, in_a_user_namespace,
+                             parent_of, shows_itself)
 
 # Runs a piece of Python in a child, and says with which signal that was killed, if it was.
 IN_A_CHILD = """
@@ -39,11 +40,6 @@ def begins_asynchronous_io(run: Run):
     return makes(run, "aio", lambda pid: "/[aio]" in host.read(f"/proc/{pid}/maps"))
 
 
-def in_a_user_namespace(pid):
-    """Its own: not that of its parent, which is of the same run."""
-    return os.readlink(f"/proc/{pid}/ns/user") != os.readlink(f"/proc/{parent_of(pid)}/ns/user")
-
-
 def makes_a_user_namespace_by_int_80(run: Run):
     return run.python(IN_A_CHILD + calls.INT_80 + "\nmust(got)", look=in_a_user_namespace)
 
@@ -68,10 +64,11 @@ def turns_off_randomisation(run: Run):
 
 
 def installs_a_filter(run: Run):
+    """In a child: its parent has all the filters of the run."""
     def look(pid):
-        own, of_init = (int(field_of(one, "Seccomp_filters")) for one in (pid, parent_of(pid)))
-        return own > of_init
-    return run.python("""
+        own, others = (int(field_of(one, "Seccomp_filters")) for one in (pid, parent_of(pid)))
+        return own > others
+    return run.python(IN_A_CHILD + """
 import struct
 allow_all = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
 program = struct.pack("HxxxxxxQ", 1, ctypes.addressof(allow_all))

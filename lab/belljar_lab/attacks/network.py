@@ -6,7 +6,7 @@ import errno
 import socket
 import struct
 
-from belljar_lab import host, servers
+from belljar_lab import host, outer, servers
 from belljar_lab.attack import BY_ROOT, EVERY, Attack
 from belljar_lab.outer import METADATA, PUBLIC
 from belljar_lab.run import PYTHON_SHOWN, Run
@@ -82,7 +82,7 @@ def lets_itself_be_reached(run: Run):
         with contextlib.suppress(ConnectionRefusedError), \
                 socket.create_connection(("127.0.0.1", port)) as peer:
             peer.sendall(token.encode())
-            return True
+        return token
     return run.command(run.python_words(f"""
 listener = socket.create_server(("0.0.0.0", {port}))
 {PYTHON_SHOWN}
@@ -134,30 +134,37 @@ if not names:
 
 
 def learns_addresses(run: Run):
-    return run.python(f"""
+    return run.python("""
 routes = open("/proc/net/fib_trie").read()
 print(routes)
-if {PUBLIC!r} not in routes:
+words = routes.split()
+own = {one for one, *kind in zip(words, words[1:], words[2:]) if kind == ["/32", "host"]}
+if own <= {"127.0.0.1"}:
     sys.exit(print("not there"))
-""", leaks=PUBLIC)
+""", leaks=run.world.address())
 
 
 def listens_to_the_network(run: Run):
-    token = run.world.token()
-    server = run.world.listener(kind=socket.SOCK_DGRAM)
+    """It shows itself when it listens; only then somebody sends a token, and somebody gets it."""
+    token, server = run.world.token(), run.world.listener(kind=socket.SOCK_DGRAM)
 
     def look(_pid):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.sendto(token.encode(), ("127.0.0.1", server.port))
-        return True
+        outer.until(lambda: server.heard(token))
+        return token
     return run.command(run.python_words(f"""
 every_protocol = socket.htons(3)
 packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, every_protocol)
 packets.bind(("lo", 0))
 {PYTHON_SHOWN}
 packets.setblocking(False)
-while {token!r}.encode() not in packets.recv(4096):
-    pass
+captured = [packets.recv(4096)]
+try:
+    while True:
+        captured.append(packets.recv(4096))
+except BlockingIOError:
+    print(captured)
 """), look=look)
 
 
@@ -226,7 +233,7 @@ ROWS = [
            stops=(("net", "ENETUNREACH"),)),
     Attack("be-reached", "C", lets_itself_be_reached,
            does="listens on every address, so that somebody outside may connect to it",
-           success="a connection from outside is there, and what was sent over it",
+           success="a token that was sent to it from outside is in the program's output",
            stops=(("net", "EAGAIN"),)),
     Attack("reach-path-socket", "A", connects_to_a_path_socket,
            does="connects to a socket of the host by its path and sends a token",
@@ -242,11 +249,11 @@ ROWS = [
            stops=(("net", "not there"),)),
     Attack("learn-addresses", "A", learns_addresses,
            does="reads which addresses the host has",
-           success="its public address is in the program's output",
+           success="its random address is in the program's output",
            stops=(("net", "not there"),)),
     Attack("sniff-network", "C", listens_to_the_network, modes=BY_ROOT,
            does="reads every packet of the host's loopback",
-           success="it read a datagram that somebody else sent",
+           success="a token that somebody else sent and received is in the program's output",
            stops=(("seccomp", "EAFNOSUPPORT"), ("user", "EPERM"))),
     Attack("hear-kernel-events", "J", hears_the_kernel,
            does="listens to the kernel's events of devices, over netlink",

@@ -8,13 +8,13 @@ import os
 
 from belljar_lab import outer
 from belljar_lab.attack import EVERY, Attack
+from belljar_lab.calls import SYS_ADD_KEY, SYS_KEYCTL
 from belljar_lab.run import Run
 
 libc = outer.libc
 EVERYBODY = 0o666
 IPC_CREAT, IPC_NOWAIT, IPC_RMID = 0o1000, 0o4000, 0
 GETVAL, SETVAL = 12, 16
-ADD_KEY, KEYCTL = {"x86_64": (248, 250), "aarch64": (217, 219)}[os.uname().machine]
 PROCESS_KEYRING, USER_KEYRING = -2, -4
 KEYCTL_LINK, KEYCTL_UNLINK, KEYCTL_SEARCH, KEYCTL_READ = 8, 9, 10, 11
 
@@ -86,15 +86,15 @@ def leaves_a_key(run: Run):
     the process's, from which it is found."""
     token, name = run.world.token(), f"lab-{run.world.token()}".encode()
     find = f"""
-must(libc.syscall({KEYCTL}, {KEYCTL_LINK}, {USER_KEYRING}, {PROCESS_KEYRING}))
+must(libc.syscall({SYS_KEYCTL}, {KEYCTL_LINK}, {USER_KEYRING}, {PROCESS_KEYRING}))
 """
     return crosses(run, find + f"""
-must(libc.syscall({ADD_KEY}, b"user", {name!r}, {token!r}.encode(), {len(token)}, {USER_KEYRING}))
+must(libc.syscall({SYS_ADD_KEY}, b"user", {name!r}, {token!r}.encode(), {len(token)}, {USER_KEYRING}))
 """, find + f"""
-key = must(libc.syscall({KEYCTL}, {KEYCTL_SEARCH}, {USER_KEYRING}, b"user", {name!r}, 0))
+key = must(libc.syscall({SYS_KEYCTL}, {KEYCTL_SEARCH}, {USER_KEYRING}, b"user", {name!r}, 0))
 read = ctypes.create_string_buffer({len(token)})
-must(libc.syscall({KEYCTL}, {KEYCTL_READ}, key, read, {len(token)}))
-must(libc.syscall({KEYCTL}, {KEYCTL_UNLINK}, key, {USER_KEYRING}))
+must(libc.syscall({SYS_KEYCTL}, {KEYCTL_READ}, key, read, {len(token)}))
+must(libc.syscall({SYS_KEYCTL}, {KEYCTL_UNLINK}, key, {USER_KEYRING}))
 print(read.raw)
 """, token)
 

@@ -6,8 +6,8 @@ import shutil
 import struct
 
 from belljar_lab.attack import BY_ROOT, BY_USER, Attack
-from belljar_lab.outer import USER_ID
-from belljar_lab.run import Run, field_of, parent_of
+from belljar_lab.outer import CLONE_NEWUSER, USER_ID
+from belljar_lab.run import Run, field_of, in_a_user_namespace, parent_of
 
 
 IMAGE = "/usr/src"  # a directory of the host that the image has, where the lab puts files
@@ -59,8 +59,8 @@ def runs_a_set_user_id_program(run: Run):
     def look(pid):
         uids.append(field_of(pid, "Uid").split()[1])
         return True
-    executes(run, path, look, "nothing")
-    return {"0": "done"}.get(uids[0], f"uid {uids[0]}") if uids else "ENOENT"
+    said = executes(run, path, look, "nothing")
+    return said if not uids or uids[0] == "0" else f"uid {uids[0]}"
 
 
 def runs_a_capable_program_of_the_image(run: Run):
@@ -82,10 +82,7 @@ def reads_a_private_file_of_the_image(run: Run):
 
 
 def makes_a_user_namespace(run: Run):
-    def look(pid):
-        # Of the same run: its parent is init.
-        return os.readlink(f"/proc/{pid}/ns/user") != os.readlink(f"/proc/{parent_of(pid)}/ns/user")
-    return run.python("must(libc.unshare(0x10000000))", look=look)
+    return run.python(f"must(libc.unshare({CLONE_NEWUSER}))", look=in_a_user_namespace)
 
 
 ROWS = [

@@ -3,19 +3,23 @@
 
 import contextlib
 import os
+import re
 import signal
-import subprocess
+import textwrap
 
 from belljar_lab import host, outer, world
 from belljar_lab.attack import BY_ROOT, BY_USER, EVERY, NO_CGROUP, WITH_CGROUP, Attack
 from belljar_lab.run import (
-    PATIENCE, SHOWN, Run, field_of, fields_of, name_of, parent_of, parents_of_all,
-    shows_itself)
+    PATIENCE, SHOWN, Disagreement, Run, field_of, fields_of, is_gone, must_be_done, name_of,
+    parent_of, parents_of_all, shows_itself, sleeps)
 
 libc = outer.libc
 PIDFD_GETFD, PTRACE_SEIZE = 438, 0x4206
-SCANS = 5  # of a list that what is looked for may slip through
+RUNS_SECONDS = 0.5  # a few periods of a cgroup, which holds back whom it gave its share
 PR_SET_PDEATHSIG, PR_SET_NAME, PF_EXITING = 1, 15, 4
+BEATS = 5  # a process that was killed does not wake so often any more
+# What a process does that is to be found after the end of its run.
+GOES_ON = "while True:\n    time.sleep(0.01)"
 
 
 def kills_a_process(run: Run):
@@ -94,24 +98,30 @@ def lives(pid, name):
     return name_of(pid) == name and fields and not int(fields[6]) & PF_EXITING
 
 
+def goes_on(pid, name):
+    """Whether a process that does GOES_ON does so still."""
+    enough = sleeps(pid) + BEATS
+    outer.until(lambda: not lives(pid, name) or sleeps(pid) >= enough)
+    return sleeps(pid) >= enough
+
+
 def leaves_a_daemon(run: Run):
     """Nobody's child, in a session of its own, with nothing open that the run's end would close.
     The program ends when it is there."""
     name = run.world.token()[:15]
-    run.result(*run.python_words(f"""
+    must_be_done(run.python(f"""
 read, write = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         libc.prctl({PR_SET_NAME}, {name!r}.encode(), 0, 0, 0)
         os.closerange(0, write + 1)
-        while True:
-            time.sleep(1000)
+{textwrap.indent(GOES_ON, " " * 8)}
     os._exit(0)
 os.close(write)
 os.read(read, 1)
 """))
-    left = [pid for pid in parents_of_all() if lives(pid, name)]
+    left = [pid for pid in parents_of_all() if lives(pid, name) and goes_on(pid, name)]
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     return "done" if left else "killed"
@@ -120,7 +130,7 @@ os.read(read, 1)
 def outruns_the_kill(run: Run):
     """One that stays, and one that is another process before anybody has read its name."""
     name = run.world.token()[:15]
-    run.result(*run.python_words(f"""
+    must_be_done(run.python(f"""
 read, write = os.pipe()
 if os.fork() == 0:
     os.setsid()
@@ -128,17 +138,31 @@ if os.fork() == 0:
     runs = os.fork() == 0
     os.closerange(0, write + 1)
     while not runs:
-        time.sleep(1000)
+        libc.pause()
     while True:
         if os.fork():
             os._exit(0)
 os.close(write)
 os.read(read, 1)
 """))
-    left = [pid for _ in range(SCANS) for pid in parents_of_all() if lives(pid, name)]
+    left = [pid for pid in parents_of_all() if lives(pid, name)]
+    runs = processes_are_made()
     for group in {fields[2] for fields in map(fields_of, left) if fields}:
         os.killpg(int(group), signal.SIGKILL)
-    return "done" if left else "killed"
+    if bool(left) != runs:
+        raise Disagreement(f"the one that stays is {'left' if left else 'gone'}, and the one that "
+                           f"runs is {'left' if runs else 'gone'}")
+    return "done" if runs else "killed"
+
+
+def processes_are_made():
+    """Whether somebody goes on forking: the last pid is another one again and again."""
+    last = set()
+
+    def more():
+        last.add(host.read("/proc/loadavg").split()[4])
+        return len(last) > BEATS
+    return outer.until(more, RUNS_SECONDS)
 
 
 def stops_its_launcher(run: Run):
@@ -175,15 +199,14 @@ def outlives_its_launcher(run: Run):
 libc.prctl({PR_SET_PDEATHSIG}, 0, 0, 0, 0)
 os.closerange(0, 3)  # nobody waits for the end of its output
 libc.prctl({PR_SET_NAME}, {SHOWN!r}.encode(), 0, 0, 0)
-while True:
-    time.sleep(1000)
+{GOES_ON}
 """))
     pid = outer.until(lambda: shows_itself(process), PATIENCE)
     init = parent_of(pid)
     os.kill(parent_of(init), signal.SIGKILL)
-    assert outer.until(lambda: fields_of(init)[:1] in ([], ["Z"]))
+    assert outer.until(lambda: is_gone(init))
     process.wait(PATIENCE)
-    alive = lives(pid, SHOWN)
+    alive = goes_on(pid, SHOWN)
     if alive:
         os.kill(pid, signal.SIGKILL)
     process.communicate()
@@ -201,12 +224,12 @@ print(ctypes.string_at(at, {len(token)}).decode())
 
 
 def learns_the_host_name(run: Run):
-    name = outer.HOST_NAME
-    return run.python(f"""
-print(os.uname().nodename)
-if os.uname().nodename != {name!r}:
+    return run.python("""
+name = os.uname().nodename
+print(name)
+if name == "belljar":
     sys.exit()
-""", leaks=name)
+""", leaks=run.world.host_name())
 
 
 def learns_the_domain_name(run: Run):
@@ -226,7 +249,7 @@ paths = {line.rstrip().split(":", 2)[2] for line in open("/proc/self/cgroup")}
 print(*sorted(paths))
 if not any("lab-" in path for path in paths):
     sys.exit()
-""", leaks="/lab-")
+""", leaks=re.search(r"/lab-\d+", host.read("/proc/self/cgroup"))[0])
 
 
 def reads_the_launchers_environment(run: Run):
@@ -255,8 +278,11 @@ def types_into_the_terminal(run: Run):
 
 
 def kills_its_process_group(run: Run):
-    """Without a session of its own that is the launcher's, which then cleans nothing up."""
+    """Without a session of its own that is the launcher's, which then cleans nothing up. A program
+    that is killed says nothing any more."""
     result = run.result(*run.python_words("os.kill(0, 9)"))
+    if result.out or result.err:
+        return run.judge(run.sign(result), False)
     return "only itself" if "clean" in result.timings_ms else "done"
 
 
@@ -322,7 +348,7 @@ ROWS = [
            stops=(("ipc", "ENOENT"),)),
     Attack("learn-host-name", "A", learns_the_host_name,
            does="asks the kernel for the name of the host",
-           success="the host's name is in the program's output",
+           success="the random name that the host has is in the program's output",
            stops=(("uts", "belljar"),)),
     Attack("learn-domain-name", "A", learns_the_domain_name,
            does="reads the name of the host's NIS domain",

@@ -12,11 +12,10 @@ import time
 
 from belljar_lab import calls, host, outer
 from belljar_lab.attack import EVERY, NO_CGROUP, WITH_CGROUP, Attack
-from belljar_lab.run import SHOWN, Run, field_of, fields_of, name_of, parents_of_all
+from belljar_lab.run import (SHOWN, TICKS, Run, children_of, cpu_seconds, field_of, fields_of,
+                             is_gone, name_of, parents_of_all, resident)
 
 MEBI = 1 << 20
-MONITOR_SECONDS = 1.5  # what `monitor` is certain to see is held as long
-TICKS = os.sysconf("SC_CLK_TCK")
 BURNER = "lab-burner"  # the name that such processes take
 
 
@@ -25,35 +24,26 @@ def age(fields):
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / TICKS if fields else 0
 
 
-def cpu_seconds(pid):
-    return sum(map(int, fields_of(pid)[11:13])) / TICKS
-
-
-def resident(pid):
-    return int((field_of(pid, "VmRSS") or "0").split()[0]) * 1024
-
-
 def takes_memory(run: Run):
     """Four times what it may have."""
     def look(pid):
-        return resident(pid) > 150 * MEBI
-    return run.python(f"""
-held = b"x" * {200 * MEBI}
-time.sleep({0 if run.cgroup else MONITOR_SECONDS})
-""", "--memory", "50m", "--time", "60s", look=look)
+        return run.outlasts_a_look(pid) and resident(pid) > 150 * MEBI
+    return run.python(f'held = b"x" * {200 * MEBI}', "--memory", "50m", "--time", "60s", look=look)
 
 
-def starts_tasks(run: Run):
-    def look(pid):
-        return list(parents_of_all().values()).count(pid) == 40
-    return run.python("""
+# Processes that are there at once, and end with the first of them.
+FORKS = """
 read, write = os.pipe()
 for _ in range(40):
     if os.fork() == 0:
         os.close(write)
         os.read(read, 1)
         os._exit(0)
-""", "--pids", "8", look=look)
+"""
+
+
+def starts_tasks(run: Run):
+    return run.python(FORKS, "--pids", "8", look=lambda pid: len(children_of(pid)) == 40)
 
 
 def writes_a_large_file(run: Run):
@@ -80,7 +70,7 @@ while time.process_time() < 0.6:
 def computes_in_orphans(run: Run):
     """None of them for long, and nobody waits for them: their time is in no parent's sum."""
     def look(pid):
-        return sum(cpu_seconds(one) for one in parents_of_all() if name_of(one) == BURNER) > 0.25
+        return sum(cpu_seconds(one) for one in parents_of_all() if name_of(one) == BURNER) > 0.5
     return run.python(f"""
 until_end, end = os.pipe()
 until_burnt, burnt = os.pipe()
@@ -91,7 +81,7 @@ for _ in range(3):
             os._exit(0)
         os.close(end)
         libc.prctl(15, {BURNER.encode()}, 0, 0, 0)
-        while time.process_time() < 0.1:
+        while time.process_time() < 0.2:
             pass
         os.close(burnt)
         os.read(until_end, 1)
@@ -99,20 +89,21 @@ for _ in range(3):
     os.waitpid(child, 0)
 os.close(burnt)
 os.read(until_burnt, 1)
-""", "--cpu-time", "50ms", "--cpus", "1", "--time", "60s", look=look)
+""", "--cpu-time", "300ms", "--cpus", "1", "--time", "60s", look=look)
 
 
 def stops_itself(run: Run):
     """Ignores all that it can, too. Whoever looks lets it go on in the end."""
-    def ended_or_lasted(pid):
+    def lasted(pid):
         fields = fields_of(pid)
-        return not fields or fields[0] == "T" and age(fields) > 0.5
+        return fields[:1] == ["T"] and age(fields) > 0.5
 
     def look(pid):
-        outer.until(lambda: ended_or_lasted(pid))
+        outer.until(lambda: is_gone(pid) or lasted(pid))
+        stopped = lasted(pid)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
-            return True
+        return stopped
     return run.python(f"""
 import signal
 for number in signal.valid_signals() - {{signal.SIGKILL, signal.SIGSTOP}}:
@@ -125,8 +116,7 @@ os.kill(os.getpid(), signal.SIGSTOP)
 def takes_memory_in_children(run: Run):
     """Each of them less than what is allowed; the one that is killed is not the first process."""
     def look(pid):
-        return sum(resident(one) for one, parent in parents_of_all().items()
-                   if parent == pid) > 100 * MEBI
+        return sum(map(resident, children_of(pid))) > 100 * MEBI
     return run.python(f"""
 import signal
 until_end, end = os.pipe()
@@ -156,12 +146,12 @@ def takes_memory_in_files(run: Run):
     """Memory that nobody has mapped."""
     def look(pid):
         fds = f"/proc/{pid}/fd"
-        return sum(os.stat(f"{fds}/{fd}").st_blocks * 512 for fd in os.listdir(fds)
-                   if "memfd:held" in os.readlink(f"{fds}/{fd}")) >= 100 * MEBI
+        return run.outlasts_a_look(pid) and sum(
+            os.stat(f"{fds}/{fd}").st_blocks * 512 for fd in os.listdir(fds)
+            if "memfd:held" in os.readlink(f"{fds}/{fd}")) >= 100 * MEBI
     return run.python(f"""
 for _ in range(100):
     os.write(os.memfd_create("held"), bytes({MEBI}))
-time.sleep({0 if run.cgroup else MONITOR_SECONDS})
 """, "--memory", "50m", "--time", "60s", look=look)
 
 
@@ -308,8 +298,8 @@ ROWS = [
            stops=(("deadline+cgroup", "cpu_limit", WITH_CGROUP),
                   ("deadline+monitor+mount", "cpu_limit", NO_CGROUP))),
     Attack("compute-in-orphans", "E", computes_in_orphans,
-           does="computes for 0.3 s where 0.05 s are allowed, in three processes without a parent",
-           success="they have used more than 0.25 s",
+           does="computes for 0.6 s where 0.3 s are allowed, in three processes without a parent",
+           success="they have used more than 0.5 s",
            stops=(("deadline+cgroup", "cpu_limit", WITH_CGROUP),
                   ("deadline+monitor+mount", "cpu_limit", NO_CGROUP))),
     Attack("stop-itself", "E", stops_itself, modes=WITH_CGROUP,

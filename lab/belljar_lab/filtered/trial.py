@@ -14,8 +14,8 @@ import subprocess
 
 from belljar_lab import outer
 from belljar_lab.filtered import filters, spellings
-from belljar_lab.run import PATIENCE, SHOWN, Run, field_of, fields_of, is_below, parents_of_all
-from belljar_lab.run import shows_itself
+from belljar_lab.run import (PATIENCE, SHOWN, Run, fields_of, is_below, parents_of_all, resident,
+                             shows_itself)
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 LIMITS = {  # of what runs without a sandbox
@@ -24,15 +24,12 @@ LIMITS = {  # of what runs without a sandbox
 }
 OPTIONS = {"fork-bomb": ("--pids", "16")}
 LONGEST = "30s"  # a deadline is not what is shown here
-# What comes after a spelling that is looked at while it is there. In Belljar without a cgroup it is
-# `monitor` that stops it, and that is certain to see what is held so long.
+# What comes after a spelling that is looked at while it is there.
 WAIT = f"""
-import ctypes, sys, time
-time.sleep({{held}})
+import ctypes, sys
 ctypes.CDLL(None).prctl(15, b"{SHOWN}", 0, 0, 0)
 sys.stdin.read()
 """
-HELD_SECONDS = 1.5
 # Without any sandbox it is none of these: what fails so in one has not come to its attack.
 BEFORE_IT = {"AttributeError", "ImportError", "IndentationError", "KeyError", "ModuleNotFoundError",
              "NameError", "SyntaxError", "TypeError"}
@@ -93,8 +90,7 @@ def session(pid):
 
 def memory(top):
     """Bytes of all of them together."""
-    held = [field_of(pid, "VmRSS").split() for pid in processes(top)]
-    return sum(int(words[0]) * 1024 for words in held if words)
+    return sum(map(resident, processes(top)))
 
 
 def tasks(top):
@@ -129,10 +125,10 @@ def end_all(process):
 
 def bare(run, path, folder, home, limits=(), look=None):
     """The program as a plain process of the caller: (exit status, output, errors, seen)."""
-    ids = {"user": run.uid, "group": run.uid, "extra_groups": []} if run.uid else {}
     process = subprocess.Popen(["python3", str(path)], cwd=folder, start_new_session=True,
                                env={**ENVIRONMENT, "HOME": str(home)}, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, **ids)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               **run.world.ids())
     seen = False
     try:
         for kind, most in dict(limits).items():
@@ -153,7 +149,8 @@ def boxed(run, args, look=None):
     process = run.start(["--time", LONGEST, "--stdin", "-", *args], stdin=subprocess.PIPE)
     seen = False
     try:
-        seen = outer.until(lambda: shows_itself(process), PATIENCE) > 0 and look(process.pid)
+        pid = outer.until(lambda: shows_itself(process), PATIENCE)
+        seen = pid > 0 and run.outlasts_a_look(pid) and look(process.pid)
     finally:
         result = run.finish(process)
     return result, seen
@@ -177,24 +174,22 @@ def sign(result):
     return result.ended_by() or (errors[-1] if errors else last or f"exit {result.exit_code}")
 
 
-def prepared(worker, mode, family, code, boxed):
+def prepared(worker, mode, family, code):
     run = Run(worker, mode)
     stage = Stage(run)
     code, look = stage.fill(code), LOOKS.get(family)
-    held = HELD_SECONDS if boxed and not run.cgroup and family == "exhaust-memory" else 0
-    whole = code + (WAIT.format(held=held) if look else "")
-    return run, stage, code, written(run, "main.py", whole), look
+    return run, stage, code, written(run, "main.py", code + (WAIT if look else "")), look
 
 
 def try_spelling(worker, mode, family, code):
     """{what it did without a sandbox, what it did in Belljar, what each filter says}."""
-    run, stage, _, path, look = prepared(worker, mode, family, code, False)
+    run, stage, _, path, look = prepared(worker, mode, family, code)
     try:
         status, out, err, seen = bare(run, path, run.world.room, stage.home,
                                       LIMITS.get(family, ()), look)
         control = {"works": bool(seen if look else stage.reached(family, out + err)),
                    "said": f"exit {status}: {(out + err)[-500:]}"}
-        run, stage, code, path, look = prepared(worker, mode, family, code, True)
+        run, stage, code, path, look = prepared(worker, mode, family, code)
         result, seen = boxed(run, [*OPTIONS.get(family, ()), path], look)
         said = sign(result)
         return {"bare": control, "filters": filters.verdicts(code),
