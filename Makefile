@@ -77,10 +77,10 @@ defects:
 	@tools/setup test
 	@$(PYTHON) -B tests/defects/defects.py $(DEFECTS)
 
-# As root or not: what can be had differs.
+# As root or not: what can be had differs. Of `list` there is no page.
 lab: stage
-	@PYTHONPATH=lab LAB_DIR='$(BUILD)/lab' $(PYTHON) -B -m belljar_lab $(or $(LAB),all) --html '$(BUILD)/lab.html'
-	@echo 'The page: $(BUILD)/lab.html'
+	@PYTHONPATH=lab LAB_DIR='$(BUILD)/lab' $(PYTHON) -B -m belljar_lab $(or $(LAB),all) \
+		$(if $(filter list,$(firstword $(LAB))),,--html '$(BUILD)/lab.html')
 
 lab-vm: $(BUILD)/build.ninja
 	@[ "$$(id -u)" -eq 0 ] || { echo 'make lab-vm: needs root (QEMU images, shared files)' >&2; exit 1; }

@@ -5,6 +5,8 @@ import argparse
 import importlib
 import importlib.util
 import json
+import os
+import select
 import signal
 import subprocess
 import sys
@@ -131,6 +133,9 @@ def run_verbs(binaries, args):
         out.line()
         out.line("Everything observed is as declared." if good else
                  "Something is not as declared: see above.", "green" if good else "red")
+        for what, path in (("page", args.html), ("picture", args.svg)):
+            if path:
+                out.line(f"The {what}: {path}")
     return 0 if good else 1
 
 
@@ -148,10 +153,33 @@ def ended(*_):
     raise SystemExit(143)
 
 
+def nobody_reads(file):
+    """Whether it is a pipe whose reader has gone."""
+    poll = select.poll()
+    poll.register(file, 0)
+    return bool(poll.poll(0))
+
+
 def main(libexecdir):
+    """The whole command: its exit status. Without a reader it ends as quietly as other tools do."""
+    try:
+        try:
+            return command(libexecdir)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        gone = [file for file in (sys.stdout, sys.stderr) if nobody_reads(file)]
+        if not gone:
+            raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for file in gone:
+            os.dup2(nowhere, file.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def command(binaries):
     args = parser().parse_args()
     signal.signal(signal.SIGTERM, ended)
-    binaries = libexecdir
     try:
         return list_attacks(args.markdown) if args.verb == "list" else run_verbs(binaries, args)
     except (Asked, outer.Refused) as error:

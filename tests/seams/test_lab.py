@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -21,7 +22,7 @@ import pytest
 
 import harness
 import seams
-from belljar_lab import ablate, attack, attacks, cells, host, ladder, page
+from belljar_lab import ablate, attack, attacks, cells, host, ladder, main, page, run
 
 LAYERS = seams.table()["layers"]
 TABLE = attack.Table(attacks.ROWS, LAYERS, host.facts())
@@ -46,12 +47,12 @@ sys.exit(main.main({programs!r}))
 """
 
 
-def belljar_lab(*words, planted="", programs=seams.LAB, enter=None):
+def belljar_lab(*words, planted="", programs=seams.LAB, enter=None, stdout=subprocess.PIPE):
     """The whole command, with something planted in it, or in a process that `enter` changed."""
     text = START.format(lab=str(harness.ROOT / "lab"), planted=planted, programs=str(programs))
     got = subprocess.run([sys.executable, "-IB", "-c", text, *words], stdin=subprocess.DEVNULL,
-                         capture_output=True, text=True, timeout=harness.PATIENCE, check=False,
-                         preexec_fn=enter)
+                         stdout=stdout, stderr=subprocess.PIPE, text=True,
+                         timeout=harness.PATIENCE, check=False, preexec_fn=enter)
     assert "Traceback" not in got.stderr, got.stderr
     return Said(got.returncode, got.stdout, got.stderr)
 
@@ -108,6 +109,46 @@ def test_what_is_planted_in_a_row_is_seen(planted, problem):
     assert got.status == 1 and problem in got.out, got
     assert f"NOT AS DECLARED  {READS}, user, without " in got.out, got
     assert got.out.endswith("Something is not as declared: see above.\n") and not got.err, got
+
+
+def test_no_program_is_believed_for_what_it_says(monkeypatch):
+    """Each has nothing in its way, does nothing, and prints all that the lab told it."""
+    words_of = run.Run.python_words
+
+    def claims(self, code):
+        return words_of(self, f"print({code!r})" + (run.PYTHON_SHOWN if run.SHOWN in code else ""))
+    monkeypatch.setattr(run.Run, "python_words", claims)
+    with cells.Lab(seams.LAB) as one:
+        tried = [(row, next((mode for mode in one.modes if not TABLE.why_not(row, mode)), None))
+                 for row in TABLE.attacks]
+        seen = one.observe([cells.Cell(row.id, mode, *ablate.control(TABLE, row, mode))
+                            for row, mode in tried if mode])
+    assert len(seen) > len(TABLE.attacks) / 2
+    assert [cell.attack for cell, got in seen.items() if got.sign == attack.DONE] == []
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), [
+    ("outrun-kill", "if os.fork():", "if True:"),
+    ("kill-process-group", "os.kill(0, 9)", "os.kill(os.getpid(), 9)"),
+    ("outlive-launcher", "libc.prctl(1, 0,", "libc.prctl(1, 9,"),
+    ("read-host-command-lines", "print(*lines)", "print(len(lines))"),
+    ("exhaust-memory", str(200 << 20), str(40 << 20)),
+])
+def test_a_program_with_a_small_fault_is_seen(monkeypatch, name, right, wrong):
+    """Where nothing is in its way, its row says that it works."""
+    words_of, row = run.Run.python_words, next(row for row in TABLE.attacks if row.id == name)
+
+    def faulty(self, code):
+        assert right in code
+        return words_of(self, code.replace(right, wrong))
+
+    def sign():
+        cell = cells.Cell(name, "user", *ablate.control(TABLE, row, "user"))
+        with cells.Lab(seams.LAB, modes=["user"]) as one:
+            return one.observe([cell])[cell].sign
+    assert sign() == attack.DONE
+    monkeypatch.setattr(run.Run, "python_words", faulty)
+    assert sign() != attack.DONE
 
 
 @pytest.fixture(name="programs")
@@ -225,6 +266,57 @@ def test_the_page_is_whole_and_fetches_nothing(one_row, tmp_path):
     text = path.read_text()
     assert text.count('title="without mount: done"') == 1 and "&lt;b&gt;" in text
     assert not re.search(r'(src|href)=(?!"#)|<script|url\(|@import', text)
+
+
+# ---- What whoever asks gets to see -------------------------------------------------------------
+
+VERBS = [*(module.VERB for module in main.VERBS), "all", "list"]
+
+
+def nobody_reads(*words, **how):
+    """The same, its output a pipe whose reader has gone."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        return belljar_lab(*words, stdout=write, **how)
+    finally:
+        os.close(write)
+
+
+@pytest.mark.parametrize("words", [("list",), ("list", "--markdown"), ("--help",), ONE_CELL,
+                                   (*ONE_CELL, "--json")], ids=" ".join)
+def test_it_ends_quietly_when_nobody_reads(words):
+    assert belljar_lab(*words).status == 0
+    assert nobody_reads(*words) == (141, None, "")
+
+
+def test_another_pipe_that_broke_is_not_taken_for_that():
+    planted = "cells.Lab.host_facts = lambda _: (_ for _ in ()).throw(BrokenPipeError('a worker'))"
+    got = subprocess.run(
+        [sys.executable, "-IB", "-c", START.format(lab=str(harness.ROOT / "lab"), planted=planted,
+                                                   programs=str(seams.LAB)), *ONE_CELL],
+        capture_output=True, text=True, timeout=harness.PATIENCE, check=False)
+    assert got.returncode == 1 and got.stderr.endswith("BrokenPipeError: a worker\n"), got
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_make_lab_asks_each_verb_rightly(verb):
+    """What `make` would start, and the command's own parser."""
+    out = subprocess.run(["make", "-n", "--no-print-directory", "lab", f"LAB={verb}"],
+                         cwd=harness.ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    words = out.partition("belljar_lab ")[2].replace("\\\n", " ")
+    args = main.parser().parse_args(shlex.split(words))
+    assert args.verb == verb
+    assert verb == "list" or args.html.endswith("/lab.html")
+
+
+@pytest.mark.parametrize("planted", ["", f"change({READS!r}, stops=(('mount', 'EACCES'),))"],
+                         ids=["green", "red"])
+def test_the_page_is_named_whatever_it_says(tmp_path, planted):
+    got = belljar_lab(*ONE_CELL, "--html", str(tmp_path / "a.html"), "--svg",
+                      str(tmp_path / "a.svg"), planted=planted)
+    assert got.status == bool(planted)
+    assert got.out.endswith(f"\nThe page: {tmp_path}/a.html\nThe picture: {tmp_path}/a.svg\n"), got
 
 
 # ---- What is not asked rightly, and what this host cannot do -----------------------------------
