@@ -44,6 +44,7 @@ help:
 
 $(BUILD)/build.ninja:
 	@tools/setup build
+	@tools/fetch
 	$(MESON) setup $(BUILD) --prefix=$(STAGE) >$(BUILD).setup.log || { cat $(BUILD).setup.log; exit 1; }
 	@rm -f $(BUILD).setup.log
 
@@ -109,6 +110,7 @@ docs: $(BUILD)/build.ninja
 # A tree of its own for each install: the prefix is part of the programs.
 install:
 	@tools/setup build
+	@tools/fetch
 	@DESTDIR='$(DESTDIR)' tools/install '$(PREFIX)'
 
 clean:

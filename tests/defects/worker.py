@@ -130,6 +130,8 @@ class Worker:
         listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"],
                                 cwd=self.root, check=True, stdout=subprocess.PIPE).stdout
         names = {os.fsdecode(name) for name in listed.split(b"\0") if name}
+        cache = self.root / "subprojects" / "packagecache"
+        names |= {str(path.relative_to(self.root)) for path in cache.glob("*")}
         names = {name for name in names if (self.root / name).is_file()}
         for name in names:
             here, there = self.root / name, self.source / name
