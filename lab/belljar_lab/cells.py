@@ -98,7 +98,7 @@ class Lab:
 
     def __init__(self, binaries, rows=attacks.ROWS, modes=None, whole=True):
         self.binaries = Path(binaries)
-        self.layers = self.ask_layers()
+        self.layers, self.programs = self.ask_layers(), self.read_programs()
         self.table = attack.Table(rows, self.layers, host.facts(), whole)
         self.why_not = host.modes()
         self.modes = [mode for mode in attack.MODES
@@ -108,13 +108,13 @@ class Lab:
         self.outers = {}
 
     def ask_layers(self):
-        out = subprocess.run([self.binaries / "lab-belljar", "layers", "--json"], check=True,
+        out = subprocess.run([str(self.binaries / "lab-belljar"), "layers", "--json"], check=True,
                              stdout=subprocess.PIPE).stdout
         return json.loads(out)["layers"]
 
-    def programs(self):
-        return {path.name: path.read_bytes() for path in self.binaries.glob("lab-*")
-                if path.is_file()}
+    def read_programs(self):
+        return {path.name: path.read_bytes() for path in self.binaries.iterdir()
+                if path.name.startswith("lab-") and path.is_file()}
 
     def host_facts(self):
         """What a reader of the tables wants to know of this host: {name: text}."""
@@ -137,7 +137,7 @@ class Lab:
             one.place = tempfile.mkdtemp(prefix="belljar-lab-", dir="/tmp")
             os.chmod(one.place, 0o755)
             self.outers[key] = one
-            one.call(furnish, self.programs(), one.place)
+            one.call(furnish, self.programs, one.place)
         return self.outers[key]
 
     def close(self):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from belljar_lab import attack, host, outer
 
-PROGRAMS = Path(__file__).resolve().parent / "attacks" / "programs"
 PATIENCE = 100  # seconds; a run that must end by itself is ended by then, and that is a failure
 # Ends that Belljar brings about itself: limits_hit says them also where a layer was left out. The
 # first three are never touched without that end, whatever the program still said.
@@ -212,12 +211,6 @@ class Run:
         if how.get("look"):
             code += PYTHON_SHOWN
         return self.command(self.python_words(code), options, **how)
-
-    def script(self, name, *words, options=(), **how):
-        """Runs attacks/programs/NAME.py."""
-        text = (PROGRAMS / f"{name}.py").read_text()
-        return self.command(["--", "/usr/bin/python3", "-I", "-S", "-c", text, *words], options,
-                            **how)
 
     def program(self, name, *words, options=(), **how):
         """Runs attacks/programs/NAME.c, copied into /workspace."""

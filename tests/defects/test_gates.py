@@ -2,6 +2,7 @@
 """What counts tests fails closed: a skip, nothing at all, an exit that is not understood."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,15 @@ def test_a_run_of_pytest_is_failed_by_no_test_at_all(tmp_path, monkeypatch, text
     (tmp_path / "test_x.py").write_text(text)
     got = counting.run_pytest("x", [str(tmp_path)])
     assert bool(got.failed) == bool(failed)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="what an ordinary user started, that user can reach")
+@pytest.mark.parametrize("away", [None, "bin/belljar", "examples/no-cgroup.json"])
+def test_a_source_or_a_build_out_of_reach_is_copied(monkeypatch, away):
+    monkeypatch.setattr(counting, "reachable", lambda path: not away or not str(path).endswith(away))
+    monkeypatch.setattr(counting, "copy_tree", lambda place: ("source", "build"))
+    with counting.reachable_tree() as got:
+        assert got == (("source", "build") if away else (counting.ROOT, counting.BUILD))
 
 
 RECORD = {"name": "n", "result": "OK", "stdout": ""}

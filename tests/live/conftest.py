@@ -22,6 +22,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "attack(*ids): the attacks that a test carries out")
     # Whatever is left of a run becomes this process's child, so that it is found and counted.
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.umask(0o022)  # the ordinary user reads what tests make
     # A shell starts its background jobs with SIGINT ignored, and what starts ignored stays so.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) == signal.SIG_IGN:

@@ -4,6 +4,7 @@
 import ctypes
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ PR_SET_CHILD_SUBREAPER = 36
 def pytest_configure(config):
     # Whatever is left of a run becomes this process's child, so that it is found and counted.
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.umask(0o022)  # the ordinary user reads what tests make
     if not seams.LAUNCHER.exists():
         raise pytest.UsageError(f"{seams.LAUNCHER} is not there; build first, or set SEAM_DIR")
 
@@ -32,6 +34,16 @@ def place():
     for program in seams.PROGRAMS:
         shutil.copy(program, path / program.name)
         (path / program.name).chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def open_lab():
+    """The lab and its programs, where everybody may read them."""
+    path = harness.temporary_dir()
+    seams.copy_lab(path)
+    subprocess.run(["chmod", "-R", "a+rX", path], check=True)  # whatever the checkout's umask was
     yield path
     shutil.rmtree(path)
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -34,6 +35,19 @@ def steps():
         link.unlink()
         place.rmdir()
     return [json.loads(line) for line in out.splitlines()]
+
+
+def copy_lab(place):
+    """The lab and its programs, beside each other."""
+    shutil.copytree(harness.ROOT / "lab" / "belljar_lab", place / "belljar_lab",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("csv_report.py", "sales.csv"):  # as in lab/meson.build
+        examples = place / "belljar_lab" / "filtered" / "examples"
+        examples.mkdir(exist_ok=True)
+        shutil.copy(harness.ROOT / "examples" / name, examples)
+    for program in LAB.glob("lab-*"):
+        if program.is_file():
+            shutil.copy(program, place)
 
 
 def table():

@@ -225,7 +225,7 @@ os.execve({launcher!r}, ["belljar-launch"], {{}})
 
 
 def run_by(launcher, shelf, mode, *args, before=()):
-    shutil.copy(harness.NO_CGROUP, shelf / "no-cgroup.json")
+    shutil.copyfile(harness.NO_CGROUP, shelf / "no-cgroup.json")
     process = subprocess.Popen(seams.command(shelf, mode, args, before), cwd="/",
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env=harness.clean_env(LAB_LAUNCHER=str(launcher)))

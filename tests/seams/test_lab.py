@@ -47,9 +47,10 @@ sys.exit(main.main({programs!r}))
 """
 
 
-def belljar_lab(*words, planted="", programs=seams.LAB, enter=None, stdout=subprocess.PIPE):
+def belljar_lab(*words, planted="", lab=harness.ROOT / "lab", programs=seams.LAB, enter=None,
+                stdout=subprocess.PIPE):
     """The whole command, with something planted in it, or in a process that `enter` changed."""
-    text = START.format(lab=str(harness.ROOT / "lab"), planted=planted, programs=str(programs))
+    text = START.format(lab=str(lab), planted=planted, programs=str(programs))
     got = subprocess.run([sys.executable, "-IB", "-c", text, *words], stdin=subprocess.DEVNULL,
                          stdout=stdout, stderr=subprocess.PIPE, text=True,
                          timeout=harness.PATIENCE, check=False, preexec_fn=enter)
@@ -73,12 +74,14 @@ def test_of_each_layer_one_attack_is_stopped_by_it_alone():
         assert row["with"] not in (attack.DONE, "") and row["without"] == attack.DONE, row
 
 
-def test_its_programs_may_lie_where_only_its_user_may_look(tmp_path):
+@pytest.mark.parametrize("words", [ONE_CELL, ("filter", "--attack", READS, "--mode", "user")],
+                         ids=["ablate", "filter"])
+def test_all_of_it_may_lie_where_only_its_user_may_look(tmp_path, words):
     """A checkout in root's home: no id of a worker's may enter that."""
     private = tmp_path / "private"
-    shutil.copytree(seams.LAB, private, ignore=shutil.ignore_patterns("*.p"))
-    private.chmod(0o700)
-    got = belljar_lab(*ONE_CELL, programs=private)
+    private.mkdir(mode=0o700)
+    seams.copy_lab(private)
+    got = belljar_lab(*words, lab=private, programs=private)
     assert (got.status, got.err) == (0, ""), got
 
 
@@ -403,13 +406,32 @@ def test_a_host_without_user_namespaces_is_said_in_one_line():
                "the outer namespaces cannot be built: [Errno 28] unshare: No space left on device")
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="an ordinary user has that mode alone")
-def test_a_mode_that_an_ordinary_user_cannot_have_is_said_in_one_line():
-    def enter():
+def become_ordinary():
+    """A preexec_fn."""
+    if AS_ROOT:
         os.setgroups([])
         os.setresgid(harness.USER_ID, harness.USER_ID, harness.USER_ID)
         os.setresuid(harness.USER_ID, harness.USER_ID, harness.USER_ID)
-    words = ("ablate", "--attack", READS, "--layer", "mount", "--mode")
-    assert belljar_lab(*words, "user", enter=enter).status == 0
-    is_refused(belljar_lab(*words, "root", enter=enter),
+
+
+def test_a_mode_that_an_ordinary_user_cannot_have_is_said_in_one_line(open_lab):
+    where = {"lab": open_lab, "programs": open_lab, "enter": become_ordinary}
+    assert belljar_lab(*ONE_CELL, **where).status == 0
+    is_refused(belljar_lab("ablate", "--attack", READS, "--layer", "mount", "--mode", "root", **where),
                "mode root: an ordinary user starts the lab: start it as root")
+
+
+@pytest.mark.parametrize(("closed", "mode"), [("", 0o311), ("", 0), ("lab-launch", 0o311),
+                                              ("lab-belljar", 0)])
+def test_programs_that_an_ordinary_user_may_not_read_are_said_in_one_line(open_lab, closed, mode):
+    where = {"lab": open_lab, "enter": become_ordinary}
+    programs = open_lab / "programs"
+    programs.mkdir()
+    for program in open_lab.glob("lab-*"):
+        shutil.copy(program, programs)
+    assert belljar_lab(*ONE_CELL, programs=programs, **where).status == 0
+    (programs / closed).chmod(mode)
+    got = belljar_lab(*ONE_CELL, programs=programs, **where)
+    programs.chmod(0o755)
+    is_refused(got, f"{programs}: the lab's programs do not start: [Errno 13] Permission denied: "
+                    f"'{programs / closed}")

@@ -4,7 +4,6 @@ declaration that is wrong is seen as well."""
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from belljar_lab import caller, cells, harm, isolate, main
 VERBS = {"isolate": isolate, "harm": harm}
 CELLS = {"isolate": len(isolate.ROWS) * len(isolate.CONFIGURATIONS),
          "harm": len(harm.ROWS) * len(harm.AGENTS)}
-SOURCE = Path(isolate.__file__).parent
 STARTS = {"as-it-is": [], **({"ordinary-user": harness.as_user()} if os.geteuid() == 0 else {})}
 
 
@@ -27,24 +25,12 @@ def lab():
         yield one
 
 
-@pytest.fixture(scope="module")
-def source():
-    """The lab and its programs, where everybody may read them."""
-    path = harness.temporary_dir()
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(SOURCE, path / "belljar_lab", ignore=ignore)
-    for program in [one for one in seams.LAB.glob("lab-*") if one.is_file()]:
-        shutil.copy(program, path)
-    yield path
-    shutil.rmtree(path)
-
-
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_what_is_seen_is_what_is_declared(source, verb, start):
+def test_what_is_seen_is_what_is_declared(open_lab, verb, start):
     out = subprocess.run(
         [*STARTS[start], "/usr/bin/python3", "-B", "-m", "belljar_lab", verb, "--json"], cwd="/",
-        env=harness.clean_env(PYTHONPATH=str(source), LAB_DIR=str(source)), stdout=subprocess.PIPE,
+        env=harness.clean_env(PYTHONPATH=str(open_lab), LAB_DIR=str(open_lab)), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, timeout=harness.PATIENCE, check=False)
     assert out.returncode == 0, out.stdout + out.stderr
     data = json.loads(out.stdout)["tables"][verb]
