@@ -46,7 +46,9 @@ static int find_mounts(struct host_cgroup *found)
 	while (getline(&line, &room, file) > 0) {
 		char point[HOST_CGROUP_PATH], type[32], super[256];
 		const char *dash = strstr(line, " - ");
-		if (!dash || sscanf(line, "%*u %*u %*s %*s %4095s", point) != 1 ||
+		/* Most lines are of other file systems, and sscanf() is slow. */
+		if (!dash || strncmp(dash + 3, "cgroup", 6) != 0 ||
+		    sscanf(line, "%*u %*u %*s %*s %4095s", point) != 1 ||
 		    sscanf(dash, " - %31s %*s %255s", type, super) != 2)
 			continue;
 		if (strcmp(type, "cgroup2") == 0 && !found->v2[0])
@@ -60,7 +62,7 @@ static int find_mounts(struct host_cgroup *found)
 }
 
 /* This process's own v2 cgroup, as a path below the mount; -1 where there is none. */
-static int own_cgroup(char path[HOST_CGROUP_PATH])
+static int own_cgroup(char path[HOST_CGROUP_PATH], bool *ret_is_only)
 {
 	char text[8192];
 	if (read_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) < 0)
@@ -68,6 +70,8 @@ static int own_cgroup(char path[HOST_CGROUP_PATH])
 	const char *at = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
 	if (!at)
 		return -1;
+	/* The hierarchies of v1 come before it. */
+	*ret_is_only = at == text;
 	at = strchr(at, '/');
 	size_t size = at ? strcspn(at, "\n") : 0;
 	if (size == 0 || size >= HOST_CGROUP_PATH)
@@ -115,7 +119,8 @@ static bool find_v2_root(struct host_cgroup *found)
 static bool find_v2_leaf(struct host_cgroup *found)
 {
 	char own[HOST_CGROUP_PATH], dir[2 * HOST_CGROUP_PATH];
-	if (own_cgroup(own) < 0)
+	bool only;
+	if (own_cgroup(own, &only) < 0)
 		return false;
 	char *last = strrchr(own, '/');
 	if (!last || last == own)
@@ -245,19 +250,13 @@ static int move_self(const char *dir)
 	return write_at(AT_FDCWD, name, "0");
 }
 
-/* Only there is a leaf of any use; one line of /proc/self/cgroup tells. */
-static bool v2_only(void)
-{
-	char text[8192];
-	return read_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) >= 0 &&
-	       strncmp(text, "0::", 3) == 0;
-}
-
 int host_cgroup_enter_leaf(struct bj_error *err)
 {
 	struct host_cgroup found;
 	char own[HOST_CGROUP_PATH], dir[2 * HOST_CGROUP_PATH], leaf[2 * HOST_CGROUP_PATH + 32];
-	if (own_cgroup(own) < 0 || !v2_only())
+	bool only;
+	/* Beside v1 a leaf is of no use. */
+	if (own_cgroup(own, &only) < 0 || !only)
 		return 0;
 	host_cgroup_find(&found);
 	if (found.kind != CGROUP_NONE || !found.v2[0])
