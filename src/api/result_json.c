@@ -158,6 +158,8 @@ static json_t *file_json(const struct result_file *file)
 	    set(object, "sha256", string_or_null(file->sha256[0] ? file->sha256 : NULL)) < 0 ||
 	    set(object, "type", string_or_null(file->type)) < 0)
 		return NULL;
+	if (file->risky && set(object, "risky", json_string(file->risky)) < 0)
+		return NULL;
 	return TAKE_PTR(object);
 }
 

@@ -361,7 +361,8 @@ static int make_result(struct run_state *run, const struct bj_error *why, bool c
 		const struct files_item *item = &run->files.item[i];
 		files[i] = (struct result_file){.path = item->path,
 						.bytes = item->bytes,
-						.type = files_type_name(item->type)};
+						.type = files_type_name(item->type),
+						.risky = item->risky};
 		memcpy(files[i].sha256, item->sha256, sizeof(files[i].sha256));
 	}
 	struct result_input in = {

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/os_names.h"
+#include "base/text.h"
 #include "cli/say.h"
 #include "run/result.h"
 
@@ -57,6 +58,26 @@ static void say_ending(const struct bj_result *res)
 		say_line(word_for(res, word, sizeof(word)), hint);
 }
 
+#define RISKY_MAX 5 /* of a whole repository that comes out nobody reads more */
+
+static void say_risky(const struct bj_result *res)
+{
+	char quoted[TEXT_PATH_SIZE], word[TEXT_PATH_SIZE + 32];
+	size_t risky = 0;
+	for (size_t i = 0; i < res->file_count; i++) {
+		const struct result_file *file = &res->files[i];
+		if (!file->risky || ++risky > RISKY_MAX)
+			continue;
+		(void)snprintf(word, sizeof(word), "risky output %s",
+			       text_quote(quoted, sizeof(quoted), file->path));
+		say_line(word, file->risky);
+	}
+	if (risky <= RISKY_MAX)
+		return;
+	(void)snprintf(word, sizeof(word), "risky outputs: %zu more", risky - RISKY_MAX);
+	say_line(word, "--json names all");
+}
+
 /* Output that could not be passed on makes no success, even where the program had ended by then. */
 static int status_of(const struct bj_result *res, const struct pass *pass, int sig)
 {
@@ -81,6 +102,7 @@ static int report(const struct invocation *invocation, const struct bj_result *r
 		return status;
 	if (pass->error && pass->error != EPIPE)
 		say_line("failed to pass the output on", errno_words(pass->error));
+	say_risky(res);
 	say_ending(res);
 	return status;
 }

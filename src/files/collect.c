@@ -65,7 +65,7 @@ static int tree_directory(struct collect *c, struct tree *tree, struct bj_error 
 		return 0;
 	}
 	c->dir[c->depth++] = fd;
-	return list_add(c->list, FILES_DIRECTORY, tree->path, 0, "", err);
+	return list_add_directory(c->list, tree->path, err);
 }
 
 /* Everything in `from` to c->dir[0]. -1 for what ends all of it. */
@@ -73,7 +73,7 @@ static int copy_tree(struct collect *c, int from, const char *name, struct bj_er
 {
 	auto_tree struct tree *tree = NULL;
 	struct tree_how how = {.resolve = BENEATH, .unlock = true};
-	if (list_add(c->list, FILES_DIRECTORY, name, 0, "", err) < 0) {
+	if (list_add_directory(c->list, name, err) < 0) {
 		(void)close(from);
 		return -1;
 	}

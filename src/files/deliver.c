@@ -159,8 +159,15 @@ int deliver_file(int dir_fd, const char *name, int from, mode_t mode, uint64_t m
 	int result = write_temp(from, to, most, path, &copied, &why);
 	/* In the list first: what follows the rename must not fail. */
 	size_t before = list->count;
-	if (result == 0)
-		result = list_add(list, FILES_FILE, path, copied.bytes, copied.sha256, &why);
+	if (result == 0) {
+		/* Under whichever of its names: the caller may have chosen one. */
+		const char *risky = files_risky(name, 0);
+		struct files_item item = {.type = FILES_FILE,
+					  .bytes = copied.bytes,
+					  .risky = risky ? risky : files_risky(path, mode)};
+		memcpy(item.sha256, copied.sha256, sizeof(item.sha256));
+		result = list_add(list, path, item, &why);
+	}
 	if (result == 0 && renameat(dir_fd, temp, dir_fd, name) < 0)
 		result = fail_errno(&why, BJ_INVALID, "deliver %s", show(path).text);
 	if (result == 0)

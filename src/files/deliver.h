@@ -7,8 +7,10 @@
 
 #include <sys/types.h>
 
-int list_add(struct files_list *list, enum files_type type, const char *path, uint64_t bytes,
-	     const char *sha256, struct bj_error *err);
+/* Of `item` all but the path is taken as it is. */
+int list_add(struct files_list *list, const char *path, struct files_item item,
+	     struct bj_error *err);
+int list_add_directory(struct files_list *list, const char *path, struct bj_error *err);
 void list_cut(struct files_list *list, size_t count);
 void list_problem(struct files_list *list, const char *path, const struct bj_error *error);
 

@@ -74,7 +74,8 @@ struct files_item {
 	char *path; /* below the workspace: bytes, perhaps no UTF-8 */
 	enum files_type type;
 	uint64_t bytes;
-	char sha256[65]; /* of exactly the bytes delivered; "" for a directory */
+	char sha256[65];   /* of exactly the bytes delivered; "" for a directory */
+	const char *risky; /* as files_risky() has it */
 };
 
 /* Something that was asked for and not delivered. */
@@ -93,6 +94,12 @@ struct files_list {
 	uint64_t entries;
 	uint64_t left; /* temporary files on the host that could not be removed again */
 };
+
+/*
+ * What makes a file dangerous by its name or mode alone, as a clause ("pytest runs it"), or NULL:
+ * programs of the host run it or obey it without being asked. The table: risky.def.
+ */
+const char *files_risky(const char *path, uint32_t mode);
 
 void files_list_free(struct files_list *list);
 const char *files_type_name(enum files_type type); /* "file", "directory" */

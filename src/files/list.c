@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const char *files_type_name(enum files_type type)
 {
@@ -15,8 +16,8 @@ const char *files_type_name(enum files_type type)
 	return name[type];
 }
 
-int list_add(struct files_list *list, enum files_type type, const char *path, uint64_t bytes,
-	     const char *sha256, struct bj_error *err)
+int list_add(struct files_list *list, const char *path, struct files_item item,
+	     struct bj_error *err)
 {
 	if (list->count == list->room) {
 		size_t more = list->room ? list->room * 2 : 16;
@@ -26,14 +27,18 @@ int list_add(struct files_list *list, enum files_type type, const char *path, ui
 		list->item = items;
 		list->room = more;
 	}
-	struct files_item *item = &list->item[list->count];
-	*item = (struct files_item){.path = strdup(path), .type = type, .bytes = bytes};
-	if (!item->path)
+	item.path = strdup(path);
+	if (!item.path)
 		return fail_errno(err, BJ_INTERNAL, "list what was copied out");
-	memcpy(item->sha256, sha256, strnlen(sha256, sizeof(item->sha256) - 1));
-	list->count++;
-	list->bytes += bytes;
+	list->item[list->count++] = item;
+	list->bytes += item.bytes;
 	return 0;
+}
+
+int list_add_directory(struct files_list *list, const char *path, struct bj_error *err)
+{
+	struct files_item item = {.type = FILES_DIRECTORY, .risky = files_risky(path, S_IFDIR)};
+	return list_add(list, path, item, err);
 }
 
 void list_cut(struct files_list *list, size_t count)

@@ -34,8 +34,9 @@ enum retry {
 struct result_file {
 	char *path; /* bytes, beneath /workspace; not always UTF-8 */
 	uint64_t bytes;
-	char sha256[65];  /* lower-case hex, or "" for what has none */
-	const char *type; /* "file" or "directory"; a literal */
+	char sha256[65];   /* lower-case hex, or "" for what has none */
+	const char *type;  /* "file" or "directory"; a literal */
+	const char *risky; /* why it is dangerous by its name or mode, a literal; or NULL */
 };
 
 /* What the asker of the run knows, and the report does not say. Borrowed for the call. */

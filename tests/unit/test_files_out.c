@@ -86,6 +86,69 @@ static void a_file_goes_into_an_existing_directory(void **state)
 	assert_true(has_text(AT_FDCWD, "away/f", "4"));
 }
 
+static void what_others_run_by_its_name_is_risky(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *path;
+		uint32_t mode;
+		const char *why; /* the first words, or NULL */
+	} cases[] = {
+		{"repo/.git/hooks/pre-commit", S_IFREG | 0644, "git runs its hooks"},
+		{".git", S_IFREG | 0644, "git runs its hooks"},
+		{"repo/.GIT", S_IFDIR | 0755, "git runs its hooks"},
+		{"a/.bashrc", S_IFREG | 0644, "a shell runs it"},
+		{"Conftest.py", S_IFREG | 0644, "pytest runs it"},
+		{"lib/x.pth", S_IFREG | 0644, "Python runs its lines"},
+		{"lib/sitecustomize.py", S_IFREG | 0644, "Python runs it"},
+		{".vscode/tasks.json", S_IFREG | 0644, "an editor"},
+		{".mcp.json", S_IFREG | 0644, "an agent starts"},
+		{"x/.claude/settings.json", S_IFREG | 0644, "an agent obeys"},
+		{"AGENTS.md", S_IFREG | 0644, "an agent takes it"},
+		{"run", S_IFREG | 0755, "it is executable"},
+		{"run", S_IFREG | 0655, NULL}, /* delivered without */
+		{"bin", S_IFDIR | 0755, NULL},
+		{"git/hooks", S_IFREG | 0644, NULL},
+		{"x.git/config", S_IFREG | 0644, NULL},
+		{".gitignore", S_IFREG | 0644, NULL},
+		{"bashrc", S_IFREG | 0644, NULL},
+		{".bashrc/x", S_IFREG | 0644, NULL},
+		{"my_conftest.py", S_IFREG | 0644, NULL},
+		{"x.pth/y", S_IFREG | 0644, NULL},
+		{"plot.svg", S_IFREG | 0644, NULL},
+		{"\xff/.git\xff/a", S_IFREG | 0644, NULL},
+		{"", S_IFREG | 0644, NULL},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *got = files_risky(cases[i].path, cases[i].mode);
+		if (!cases[i].why)
+			assert_null(got);
+		else
+			assert_non_null(strstr(got ? got : "", cases[i].why));
+	}
+}
+
+static void a_delivered_file_is_risky_by_either_name(void **state)
+{
+	struct world *w = *state;
+	put_text(w->ws, "conftest.py", "1", 0644);
+	put_text(w->ws, "plain", "2", 0644);
+	assert_collects(w, "conftest.py", "harmless.txt");
+	assert_string_equal(w->list.item[w->list.count - 1].risky, "pytest runs it");
+	assert_collects(w, "plain", ".bashrc");
+	assert_string_equal(w->list.item[w->list.count - 1].risky,
+			    "a shell runs it when it starts");
+	assert_collects(w, "plain", "plain");
+	assert_null(w->list.item[w->list.count - 1].risky);
+	assert_int_equal(mkdirat(w->ws, "d", 0755) | mkdirat(w->ws, "d/.vscode", 0755), 0);
+	put_text(w->ws, "d/.vscode/tasks.json", "3", 0644);
+	assert_collects(w, "d", "d");
+	/* The directory too, whose name is what makes it so. */
+	assert_null(w->list.item[w->list.count - 3].risky);
+	assert_non_null(w->list.item[w->list.count - 2].risky);
+	assert_non_null(w->list.item[w->list.count - 1].risky);
+}
+
 static void a_destination_that_cannot_be_is_named(void **state)
 {
 	struct world *w = *state;
@@ -329,6 +392,8 @@ static int group(void)
 		T(a_file_is_delivered_and_listed),
 		T(the_umask_of_the_caller_counts),
 		T(a_file_goes_into_an_existing_directory),
+		T(what_others_run_by_its_name_is_risky),
+		T(a_delivered_file_is_risky_by_either_name),
 		T(a_destination_that_cannot_be_is_named),
 		T(a_missing_output_is_said_so),
 		T(both_ends_of_what_was_not_copied_are_named),

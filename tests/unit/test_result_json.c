@@ -224,7 +224,7 @@ static void files_are_named_even_where_a_name_is_no_text(void **state)
 	char plot[] = "plot \xc3\xa9.svg", odd[] = "odd\xff";
 	struct result_file files[] = {
 		{.path = plot, .bytes = 18233, .type = "file"},
-		{.path = odd, .bytes = 0, .type = "directory"},
+		{.path = odd, .bytes = 0, .type = "directory", .risky = "pytest runs it"},
 	};
 	memset(files[0].sha256, 'a', 64);
 	auto_shared struct shared s = shared_ended(EXITED(0));
@@ -236,7 +236,9 @@ static void files_are_named_even_where_a_name_is_no_text(void **state)
 	json_auto_t *root = parsed(res, "files");
 	json_t *rows = json_object_get(root, "files");
 	keys_are(json_array_get(rows, 0), "path bytes sha256 type");
-	keys_are(json_array_get(rows, 1), "path_base64 bytes sha256 type");
+	keys_are(json_array_get(rows, 1), "path_base64 bytes sha256 type risky");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(rows, 1), "risky")),
+			    "pytest runs it");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(rows, 0), "path")),
 			    "plot \xc3\xa9.svg");
 	assert_string_equal(
