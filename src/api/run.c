@@ -239,12 +239,13 @@ static int prepare_source(struct run_state *run, struct bj_error *err)
 	if (files_open_host(req->source, false, &caps, &input, err) < 0)
 		return -1;
 	ssize_t n = pread(input.fd, head, sizeof(head), 0);
+	int os = errno;
 	/* Executable inside whatever it is on the host: an unknown #! line is run by the kernel. */
 	if (add_input(run, input.fd, NULL, "", S_IFREG | 0755, err) < 0)
 		return -1;
 	if (n < 0)
-		return fail_errno(err, BJ_INVALID, "read %s",
-				  text_quote(quoted, sizeof(quoted), req->source));
+		return errno = os, fail_errno(err, BJ_INVALID, "read %s",
+					      text_quote(quoted, sizeof(quoted), req->source));
 	if (languages_load(&run->languages, err) < 0 ||
 	    (req->language ? language_find(&run->languages, req->language, &language, err)
 			   : language_detect(&run->languages, req->source, head, (size_t)n,

@@ -141,6 +141,10 @@ int main(int argc, char **argv)
 	if (fill_stdio() < 0)
 		return STATUS_REFUSED;
 	(void)signal(SIGPIPE, SIG_IGN); /* a closed stdout is an error of write() */
+	/* A line is one write, whoever else writes to the same log: musl's would be one for each
+	 * part. */
+	static char line[4096];
+	(void)setvbuf(stderr, line, _IOLBF, sizeof(line));
 	if (argc < 2) {
 		help_all(stderr);
 		return STATUS_REFUSED;

@@ -9,9 +9,11 @@
 #include "run/result.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #define WIDTH_DEFAULT 100
 #define WIDTH_MIN     40
@@ -136,14 +138,27 @@ int say_json(json_t *object)
 	return say_flush(STATUS_OK);
 }
 
+/*
+ * What a write failed with that a full buffer led to, before the flush: musl then has nothing left
+ * to flush, and errno is another's by now. So it is asked again, with nothing to write.
+ */
+static int broken_output(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	if (poll(&out, 1, 0) > 0 && out.revents & (POLLERR | POLLHUP))
+		return EPIPE;
+	return write(STDOUT_FILENO, "", 0) < 0 ? errno : 0;
+}
+
 int say_flush(int status)
 {
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	if (errno == EPIPE)
+	int os = errno ? errno : broken_output();
+	if (os == EPIPE)
 		return STATUS_SIGNAL + 13;
-	say_line("failed", errno ? errno_words(errno) : "standard output takes nothing more");
+	say_line("failed", os ? errno_words(os) : "standard output takes nothing more");
 	return STATUS_REFUSED;
 }
 

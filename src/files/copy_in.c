@@ -219,6 +219,8 @@ CHILD_CODE static bool is_the_callers(int os)
 CHILD_CODE int files_copy_in(int workspace_fd, const char *name, uint32_t mode, int source_fd,
 			     struct fault *fault)
 {
+	/* No STEP(): whether it was this that failed is known only afterwards, so it cannot be
+	 * planted. */
 	static const struct step reading = {LAYER_MOUNT, HOOK_CHILD, FILES_READ_STEP};
 	struct source from = {.fd = source_fd};
 	int got = copy_in(workspace_fd, name, mode, &from);

@@ -98,7 +98,7 @@ static int open_to_owner(int dir_fd, const char *name)
 		return -1;
 	if ((st.st_mode & 0700) == 0700)
 		return 0;
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	(void)snprintf(self, sizeof(self), "/proc/thread-self/fd/%d", fd);
 	return chmod(self, (st.st_mode & 07777) | 0700);
 }
 
@@ -130,14 +130,30 @@ int place_check(int dir_fd, const char *name, struct bj_error *err)
 						  : "Give another path, or remove it.");
 }
 
+/* Whether `name` is what another output of this run became. The last one of a number has it. */
+static bool is_anothers(int dir_fd, const char *name, const char *path,
+			const struct files_list *list)
+{
+	struct stat st;
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	for (size_t i = list->count; i-- > 0;) {
+		const struct files_item *item = &list->item[i];
+		if (item->type == FILES_FILE && item->device == st.st_dev &&
+		    item->inode == st.st_ino)
+			return strcmp(item->path, path) != 0;
+	}
+	return false;
+}
+
 static int write_temp(int from, int temp_fd, uint64_t most, const char *path, struct copied *ret,
-		      struct bj_error *err)
+		      struct stat *ret_st, struct bj_error *err)
 {
 	auto_close int to = temp_fd;
 	if (copy_counted(from, to, most, true, path, ret, err) < 0)
 		return -1;
-	/* NFS and quotas may report a failed write only here. */
-	if (close(TAKE_FD(to)) < 0)
+	/* NFS and quotas may report a failed write only at the close. */
+	if (fstat(to, ret_st) < 0 || close(TAKE_FD(to)) < 0)
 		return fail_errno(err, BJ_INTERNAL, "write the copy of %s", show(path).text);
 	return 0;
 }
@@ -147,6 +163,12 @@ int deliver_file(int dir_fd, const char *name, int from, mode_t mode, uint64_t m
 {
 	char temp[TEMP_SIZE];
 	struct copied copied = {0};
+	struct stat st;
+	if (is_anothers(dir_fd, name, path, list)) {
+		(void)fail(err, BJ_INVALID, "%s: another output of this run is there already",
+			   show(path).text);
+		return fail_hint(err, "Give each a name of its own on the host: NAME:HOST.");
+	}
 	if (temp_name(temp, err) < 0)
 		return -1;
 	/* Made with its last mode, so that the umask and default ACLs decide, not we. */
@@ -156,7 +178,7 @@ int deliver_file(int dir_fd, const char *name, int from, mode_t mode, uint64_t m
 		return fail_errno(err, BJ_INVALID, "write beside the destination of %s",
 				  show(path).text);
 	struct bj_error why;
-	int result = write_temp(from, to, most, path, &copied, &why);
+	int result = write_temp(from, to, most, path, &copied, &st, &why);
 	/* In the list first: what follows the rename must not fail. */
 	size_t before = list->count;
 	if (result == 0) {
@@ -164,6 +186,8 @@ int deliver_file(int dir_fd, const char *name, int from, mode_t mode, uint64_t m
 		const char *risky = files_risky(name, 0);
 		struct files_item item = {.type = FILES_FILE,
 					  .bytes = copied.bytes,
+					  .device = st.st_dev,
+					  .inode = st.st_ino,
 					  .risky = risky ? risky : files_risky(path, mode)};
 		memcpy(item.sha256, copied.sha256, sizeof(item.sha256));
 		result = list_add(list, path, item, &why);

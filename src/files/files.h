@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define FILES_NAME_MAX	   4095 /* the kernel's PATH_MAX counts the NUL */
 #define FILES_PART_MAX	   255
@@ -76,6 +77,8 @@ struct files_item {
 	uint64_t bytes;
 	char sha256[65];   /* of exactly the bytes delivered; "" for a directory */
 	const char *risky; /* as files_risky() has it */
+	dev_t device;	   /* with inode: which file of the host it became; of a file */
+	ino_t inode;
 };
 
 /* Something that was asked for and not delivered. */

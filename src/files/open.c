@@ -36,7 +36,7 @@ static int relax(int fd, mode_t bits, mode_t *ret_mode)
 		errno = EACCES;
 		return -1;
 	}
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	(void)snprintf(self, sizeof(self), "/proc/thread-self/fd/%d", fd);
 	if (chmod(self, (st.st_mode & 07777) | bits) < 0)
 		return -1;
 	*ret_mode = st.st_mode & 07777;
@@ -46,7 +46,7 @@ static int relax(int fd, mode_t bits, mode_t *ret_mode)
 static void restore(int fd, mode_t mode)
 {
 	char self[32];
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	(void)snprintf(self, sizeof(self), "/proc/thread-self/fd/%d", fd);
 	/* It worked a moment ago; if not now, the file stays readable by its owner, no worse. */
 	(void)chmod(self, mode);
 }

@@ -27,10 +27,13 @@ struct child {
 	char *const *execs; /* NULL-terminated */
 	const int *trees;   /* for each node: a detached copy of its source, or -1 */
 	const int *inputs;  /* descriptors for plan->copies */
-	int stdio[3]; /* the program's ends of its pipes; none of them is 0 to 3 */
-	int control;  /* this process's socket to the launcher; not 0 to 2 */
+	int stdio[3];	    /* the program's ends of its pipes; none of them is 0 to 3 */
+	int control;	    /* this process's socket to the launcher; not 0 to 2 */
 	struct child_proof *proof;
 };
+
+/* No signal is ignored any more, whatever the caller's are. */
+int default_actions(void);
 
 /* The program's control socket at its exec: just above its three pipes, closed by the exec. */
 #define PROGRAM_CONTROL_FD 3

@@ -16,7 +16,8 @@
 /*
  * What proc says of a pidfd of this process: "NSpid:" and its number in the namespace of that proc,
  * then one for each namespace further in. Exactly one, ours: it is this one. The link `self` alone
- * would not do: numbers of two namespaces may be the same.
+ * would not do: numbers of two namespaces may be the same. Of this thread, since a caller's may
+ * have descriptors of its own, and its first one may have ended, which leaves `self` without any.
  */
 int pid_own_proc(int proc_fd)
 {
@@ -25,12 +26,12 @@ int pid_own_proc(int proc_fd)
 	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (pidfd < 0)
 		return -1;
-	(void)snprintf(name, sizeof(name), "self/fdinfo/%d", pidfd);
+	(void)snprintf(name, sizeof(name), "thread-self/fdinfo/%d", pidfd);
 	ssize_t size = read_at(proc_fd, name, text, sizeof(text));
 	int os = errno;
 	(void)close(pidfd);
 	errno = os;
-	/* Where this process is not to be seen, `self` leads nowhere. */
+	/* Where this process is not to be seen, `thread-self` leads nowhere. */
 	if (size < 0 && errno != ENOENT)
 		return -1;
 	const char *at = size < 0 ? NULL : strstr(text, key);

@@ -16,18 +16,25 @@
  * Raw calls: glibc's sigaction refuses the two signals that it keeps for its threads, and an
  * ignored one of them would be inherited.
  */
-CHILD_CODE static int default_signals(void)
+CHILD_CODE int default_actions(void)
 {
 	struct { /* the kernel's struct sigaction: all zeros is the default action */
 		uint64_t handler, flags, restorer, mask;
 	} action = {0};
-	uint64_t none = 0;
 	for (int signal = 1; signal < NSIG; signal++) {
 		if (signal == SIGKILL || signal == SIGSTOP)
 			continue;
 		if (syscall(SYS_rt_sigaction, signal, &action, NULL, sizeof(action.mask)) < 0)
 			return -1;
 	}
+	return 0;
+}
+
+CHILD_CODE static int default_signals(void)
+{
+	uint64_t none = 0;
+	if (default_actions() < 0)
+		return -1;
 	return (int)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 }
 

@@ -44,7 +44,7 @@ static bool in_container(void)
 /* "4:memory:/user.slice": a hierarchy with a number of its own is one of version 1. */
 static bool has_cgroup_v1(void)
 {
-	auto_fclose FILE *file = fopen("/proc/self/cgroup", "re");
+	auto_fclose FILE *file = fopen("/proc/thread-self/cgroup", "re");
 	char line[4352];
 	while (file && fgets(line, sizeof(line), file))
 		if (strncmp(line, "0::", 3) != 0)

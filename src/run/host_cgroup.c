@@ -40,7 +40,7 @@ static int find_mounts(struct host_cgroup *found)
 {
 	auto_free char *line = NULL;
 	size_t room = 0;
-	auto_fclose FILE *file = fopen("/proc/self/mountinfo", "re");
+	auto_fclose FILE *file = fopen("/proc/thread-self/mountinfo", "re");
 	if (!file)
 		return -1;
 	while (getline(&line, &room, file) > 0) {
@@ -65,7 +65,7 @@ static int find_mounts(struct host_cgroup *found)
 static int own_cgroup(char path[HOST_CGROUP_PATH], bool *ret_is_only)
 {
 	char text[8192];
-	if (read_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) < 0)
+	if (read_at(AT_FDCWD, "/proc/thread-self/cgroup", text, sizeof(text)) < 0)
 		return -1;
 	const char *at = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
 	if (!at)

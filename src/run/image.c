@@ -6,6 +6,7 @@
 #include "run/image.h"
 
 #include "base/cleanup.h"
+#include "base/os_names.h"
 #include "base/text.h"
 #include "files/beneath.h"
 #include "files/files.h"
@@ -281,8 +282,12 @@ static int look_for_place(struct builder *b, const struct image_bind *above,
 	char part[FILES_PART_MAX + 1];
 	const char *rest = bind->path + strlen(above->path);
 	auto_close int at = open_as_judged(above->host);
-	while (at >= 0 && fstat(at, ret) == 0 && *rest) {
-		bool own = builder_plan(b)->ids == IDS_OWN;
+	bool own = builder_plan(b)->ids == IDS_OWN;
+	for (;;) {
+		if (at < 0 || fstat(at, ret) < 0)
+			return -1;
+		if (!*rest)
+			return 0;
 		if (S_ISDIR(ret->st_mode) && own && !(ret->st_mode & S_IXOTH))
 			return errno = EACCES, -1;
 		size_t size = strcspn(++rest, "/");
@@ -292,23 +297,21 @@ static int look_for_place(struct builder *b, const struct image_bind *above,
 		cleanup_close(&at);
 		at = next;
 	}
-	return at < 0 ? -1 : 0;
 }
 
 static int check_place(struct builder *b, const struct image_bind *above,
 		       const struct image_bind *bind, mode_t mode, struct bj_error *err)
 {
 	struct stat st;
-	int got = look_for_place(b, above, bind, &st);
+	int got = look_for_place(b, above, bind, &st), os = errno;
 	if (got == 0 && (st.st_mode & S_IFMT) == (mode & S_IFMT))
 		return 0;
-	if (got == 0)
-		errno = S_ISDIR(mode) ? ENOTDIR : EISDIR;
 	char host[TEXT_VALUE_SIZE], path[TEXT_VALUE_SIZE], other[TEXT_VALUE_SIZE];
-	(void)fail_errno(err, BJ_INVALID, "--ro %s: no place for %s in %s, which is read-only",
-			 text_quote(host, sizeof(host), bind->host),
-			 text_quote(path, sizeof(path), bind->path),
-			 text_quote(other, sizeof(other), above->host));
+	(void)fail(err, BJ_INVALID, "--ro %s: no place for %s in %s, which is read-only: %s%s",
+		   text_quote(host, sizeof(host), bind->host),
+		   text_quote(path, sizeof(path), bind->path),
+		   text_quote(other, sizeof(other), above->host), got < 0 ? "" : "there is ",
+		   got < 0 ? errno_words(os) : show_kind(st.st_mode));
 	return fail_hint(err,
 			 "Make %s there first, in directories that all may enter; or give "
 			 "another path.",
@@ -360,7 +363,7 @@ static int add_binds(struct builder *b, const struct image_bind *binds, size_t c
 		if (add_bind(b, bind_above(sorted, sorted[i]), sorted[i], err) < 0)
 			return -1;
 	}
-	if (count && b->failed)
+	if (count && b->node_count == PLAN_NODES_MAX && b->failed)
 		return fail(err, BJ_INVALID,
 			    "--ro: the tree would have more than %d places: bind fewer "
 			    "directories, or less deep",

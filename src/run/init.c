@@ -347,10 +347,14 @@ void CHILD_CODE init_main(struct run *run)
 	(void)close(run->program_socket);
 	(void)close(run->control);
 	(void)munmap(run->report, sizeof(*run->report));
+	/* The program can read in /proc/1/status which signals its caller ignored. Now there is
+	 * time. */
+	long known =
+		STEP(&fault, LAYER_INIT, HOOK_CHILD, "reset signals of init", default_actions());
 	/* What failed is told after the go: the launcher listens only then. */
-	if (init_go(socket, &fault) < 0 || tied < 0 || put_up(run, IN_INIT, &fault) < 0 ||
-	    init_go(socket, &fault) < 0 || put_up(run, IN_INIT_JOINED, &fault) < 0 ||
-	    copy_inputs(run, &fault) < 0)
+	if (init_go(socket, &fault) < 0 || tied < 0 || known < 0 ||
+	    put_up(run, IN_INIT, &fault) < 0 || init_go(socket, &fault) < 0 ||
+	    put_up(run, IN_INIT_JOINED, &fault) < 0 || copy_inputs(run, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	/* A change of ids cleared the death signal. */
 	if (STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher, again",

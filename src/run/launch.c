@@ -114,18 +114,42 @@ static void set_oom_adjust(struct run *run)
 	(void)snprintf(run->oom_adjust, sizeof(run->oom_adjust), "%ld", mine > 500 ? mine : 500);
 }
 
+/* What a start packet brings with one file to copy in: what has no room is lost, and all with it.
+ */
+#define ROOM_MIN 5
+
+/* What is open lies without a gap. */
+static int room_for_more(void)
+{
+	int fd = fcntl(0, F_DUPFD_CLOEXEC, 0);
+	int last = fd < 0 ? -1 : fcntl(0, F_DUPFD_CLOEXEC, fd + ROOM_MIN - 1);
+	int os = errno == EINVAL ? EMFILE : errno; /* EINVAL: that number is above the limit */
+	if (fd >= 0)
+		(void)close(fd);
+	if (last >= 0)
+		return close(last);
+	errno = os;
+	return -1;
+}
+
 int launch_prepare(struct run *run, struct fault *fault)
 {
 	run->launch.proc_fd = (int)STEP(fault, LAYER_COUNT, HOOK_PREPARE, "open /proc",
 					open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	if (run->launch.proc_fd < 0 ||
-	    STEP(fault, LAYER_PID, HOOK_PREPARE, "find this pid namespace in /proc",
-		 pid_own_proc(run->launch.proc_fd)) < 0)
+	if (run->launch.proc_fd < 0)
 		return -1;
+	if (STEP(fault, LAYER_PID, HOOK_PREPARE, "find this pid namespace in /proc",
+		 pid_own_proc(run->launch.proc_fd)) < 0) {
+		/* The caller's children are born in another namespace: its to mend, as in the plan.
+		 */
+		if (fault->os == EXDEV)
+			fault->code = BJ_UNSUPPORTED;
+		return -1;
+	}
 	set_oom_adjust(run);
-	if (receipt_prepare(&run->launch, fault) < 0)
+	if (receipt_prepare(&run->launch, fault) < 0 || make_channels(run, fault) < 0)
 		return -1;
-	return make_channels(run, fault);
+	return STEP(fault, LAYER_FDS, HOOK_PREPARE, "have descriptors left", room_for_more());
 }
 
 static uint64_t clone_flags(uint32_t required)

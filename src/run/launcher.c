@@ -97,6 +97,10 @@ static int spawn(int socket, pid_t *ret_pid, struct bj_error *err)
 		return 0;
 	errno = os;
 	(void)fail_errno(err, BJ_INTERNAL, "start %s", launcher_path());
+	/* Of processes, descriptors or memory there may be too few: what fits that is said
+	 * elsewhere. */
+	if (os == EAGAIN || os == ENOMEM || os == EMFILE || os == ENFILE)
+		return -1;
 	return fail_hint(err, "Is Belljar installed completely? `make install` puts it there.");
 }
 
@@ -149,7 +153,7 @@ static int own_input(int fd)
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))
 		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 

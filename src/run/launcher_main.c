@@ -218,6 +218,14 @@ static void set_empty(void)
 	run.child.proof = &run.proof;
 }
 
+/* All but the standard ones and the socket, which lies just above them. */
+static void forget_channels(void)
+{
+	int control = run.control;
+	(void)syscall(SYS_close_range, control + 1, ~0U, 0);
+	set_empty();
+}
+
 static int complete(struct fault *fault)
 {
 	const struct plan *plan = run.launch.plan;
@@ -246,9 +254,9 @@ int main(void)
 	bool clean = start_clean(&run.early) == 0;
 	if (take_socket() < 0)
 		return 125;
-	/* While the plan is being made. */
-	if (clean)
-		(void)launch_prepare(&run, &run.early);
+	/* While the plan is being made. What failed leaves room for what comes with that. */
+	if (clean && launch_prepare(&run, &run.early) < 0)
+		forget_channels();
 	if (receive(&fault) < 0)
 		return 125;
 	run.report->stage_ns[STAGE_ENTER] = entered;

@@ -158,7 +158,8 @@ static void add_numbers(struct plan *plan, const struct policy *policy)
 	plan->landlock_abi_min = (uint32_t)number[FIELD_landlock_abi_min];
 }
 
-/* First: of another pid namespace's /proc, even what it says of this process misleads. */
+/* First: of another pid namespace's /proc, even what it says of this process misleads. An empty
+ * directory there is no better. */
 static int check_proc(struct bj_error *err)
 {
 	auto_close int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -170,7 +171,7 @@ static int check_proc(struct bj_error *err)
 	struct host_facts facts;
 	char mend[sizeof(err->hint)];
 	host_facts_read(&facts);
-	(void)fail(err, BJ_UNSUPPORTED, "layer pid: /proc belongs to another pid namespace");
+	(void)fail(err, BJ_UNSUPPORTED, "layer pid: /proc is not that of this pid namespace");
 	(void)fail_hint(err, "%s", fault_mend(&fault, &facts, mend, sizeof(mend)));
 	return fail_layer(err, layers[LAYER_PID].name);
 }
@@ -185,7 +186,7 @@ static int find_ids(struct plan *plan, struct bj_error *err)
 		return 0;
 	unsigned int in, out, count;
 	bool all = false, host = false;
-	auto_fclose FILE *map = fopen("/proc/self/uid_map", "re");
+	auto_fclose FILE *map = fopen("/proc/thread-self/uid_map", "re");
 	while (map && fscanf(map, "%u %u %u", &in, &out, &count) == 3) {
 		all = all || (in <= PLAN_ID_BASE &&
 			      (uint64_t)in + count >= (uint64_t)PLAN_ID_BASE + PLAN_ID_COUNT);

@@ -191,36 +191,52 @@ static bool output_possible(const struct report *r, size_t size)
 	       kept_possible(r->keep_bytes, &r->stream[1], r->inflight);
 }
 
+/* The words are those of a fault; its mend stays. */
+static void say_named(struct bj_error *error, const struct bj_error *named)
+{
+	struct bj_error own = *named;
+	(void)fail_hint(&own, "%s", error->hint);
+	*error = own;
+}
+
+static void name_input(const struct fault *fault, const struct plan_input *input,
+		       struct bj_error *error)
+{
+	char shown[TEXT_PATH_SIZE];
+	struct bj_error named = *error;
+	bool reading = strcmp(fault->what, FILES_READ_STEP) == 0;
+	(void)text_quote(shown, sizeof(shown), input->host ? input->host : input->name);
+	errno = fault->os;
+	(void)fail_errno(&named, BJ_INVALID, "%s%s %s%s", input->in ? "--in: " : "",
+			 reading ? "read" : "copy", shown, reading ? "" : " into the workspace");
+	say_named(error, &named);
+}
+
+static void name_cwd(const struct fault *fault, const char *cwd, struct bj_error *error)
+{
+	char shown[TEXT_PATH_SIZE];
+	struct bj_error named = *error;
+	(void)text_quote(shown, sizeof(shown), cwd);
+	errno = fault->os;
+	(void)fail_errno(&named, BJ_EXEC, "--cwd %s", shown);
+	say_named(error, &named);
+}
+
+static bool is_no_directory(int os)
+{
+	return os == ENOENT || os == ENOTDIR || os == EACCES || os == ELOOP || os == ENAMETOOLONG;
+}
+
 /* A fault of the caller's is told by what the caller named, for which a fault has no room. */
 static void name_named(const struct fault *fault, const struct result_input *in,
 		       struct bj_error *error)
 {
-	static const int missing[] = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG};
-	char shown[TEXT_PATH_SIZE];
-	struct bj_error own = *error;
-	if (fault->code == BJ_INVALID && fault->input && fault->input <= in->input_count) {
-		const struct plan_input *input = &in->inputs[fault->input - 1];
-		bool reading = strcmp(fault->what, FILES_READ_STEP) == 0;
-		errno = fault->os;
-		(void)fail_errno(
-			&own, BJ_INVALID, "%s%s %s%s", input->in ? "--in: " : "",
-			reading ? "read" : "copy",
-			text_quote(shown, sizeof(shown), input->host ? input->host : input->name),
-			reading ? "" : " into the workspace");
-		(void)fail_hint(&own, "%s", error->hint);
-		*error = own;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
-		/* Of the program's process, before its exec: its only fault that is of `mount`. */
-		if (fault->code != BJ_EXEC || fault->layer != LAYER_MOUNT || !in->cwd ||
-		    fault->os != missing[i])
-			continue;
-		errno = fault->os;
-		(void)fail_errno(&own, BJ_EXEC, "--cwd %s",
-				 text_quote(shown, sizeof(shown), in->cwd));
-		(void)fail_hint(&own, "%s", error->hint);
-		*error = own;
-	}
+	if (fault->code == BJ_INVALID && fault->input && fault->input <= in->input_count)
+		name_input(fault, &in->inputs[fault->input - 1], error);
+	/* Of the program's process, before its exec: its only fault that is of `mount`. */
+	if (fault->code == BJ_EXEC && fault->layer == LAYER_MOUNT && in->cwd &&
+	    is_no_directory(fault->os))
+		name_cwd(fault, in->cwd, error);
 }
 
 /* Why the launcher's word is no result, for a report that can be. */

@@ -85,11 +85,16 @@ def read(folder):
         if table.get("count") != len(rows) or set(table) - {"count", "defect"}:
             raise Bad(f"{path.name}: has {len(rows)} defects and says count = {table.get('count')}")
         defects += rows
-    by_id = {}
+    by_id, by_edits = {}, {}
     for defect in defects:
         if defect.id in by_id:
             raise Bad(f"{defect.id} is there twice")
         by_id[defect.id] = defect
+        # Of two rows of one edit at most one is right.
+        edits = frozenset((edit["file"], edit["old"].strip(), edit["new"].strip())
+                          for edit in defect.edits)
+        if by_edits.setdefault((edits, defect.on), defect) is not defect:
+            raise Bad(f"{defect.id} is the same as {by_edits[edits, defect.on].id}")
     for defect in defects:
         if defect.hides and not (by_id.get(defect.hides) and by_id[defect.hides].red):
             raise Bad(f"{defect.id}: {defect.hides} is no defect that a test finds")

@@ -48,8 +48,8 @@ WRONG = {
     "not equivalent": entry("seen", "return 42", "return 1", 'equivalent = "nobody looks"'),
     "does not apply": entry("moved", "return 45", "return 1", 'red = "unit one"'),
     "does not build": entry("broken", "return 42;", "return 42", 'red = "unit one"'),
-    "no test": entry("untested", "return 42", "return 1", 'red = "unit two"'),
-    "no test ": entry("unsure", "return 42", "return 1", 'red = "rules bad"'),
+    "no test": entry("untested", "return 42", "return 2", 'red = "unit two"'),
+    "no test ": entry("unsure", "return 42", "return 3", 'red = "rules bad"'),
     "missed ": HIDING,  # the TAP line tells all the same
 }
 
@@ -114,6 +114,8 @@ def test_nothing_scored_is_no_success(tiny):
     assert done.returncode == 1 and "count = 2" in done.stdout
     done, _ = run(tiny, CAUGHT + CAUGHT)
     assert done.returncode == 1 and "there twice" in done.stdout
+    done, _ = run(tiny, CAUGHT + CAUGHT.replace("id = \"", "id = \"again-"))
+    assert done.returncode == 1 and "is the same as" in done.stdout
     done, _ = run(tiny, CAUGHT, "nobody")
     assert done.returncode == 1 and "there is no nobody" in done.stdout
 

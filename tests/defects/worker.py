@@ -140,11 +140,12 @@ class Worker:
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(here, there)
             there.chmod(0o755 if os.access(here, os.X_OK) else 0o644)
-        # What its set-up has fetched stays.
-        fetched = self.source / "subprojects"
         for path in self.source.rglob("*"):
-            if path.is_file() and fetched not in path.parents and \
-                    str(path.relative_to(self.source)) not in names:
+            name = path.relative_to(self.source)
+            # What its set-up has unpacked stays.
+            unpacked = name.parts[0] == "subprojects" and len(name.parts) > 2 and \
+                name.parts[1] != "packagefiles"
+            if path.is_file() and not unpacked and str(name) not in names:
                 path.unlink()
 
     def run_build(self, command):

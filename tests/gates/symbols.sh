@@ -22,14 +22,19 @@ while read -r file; do
 done < <(find "$stage" -path '*/libexec/belljar-lab' -prune -o -type f \( -perm -u+x -o -name '*.so*' -o -name '*.a' \) -print)
 [ "$found" -ge 4 ] || { echo "symbols: only $found files below $stage" >&2; exit 1; }
 
-library=$(find "$stage" -name 'libbelljar.so*' -type f)
-[ -n "$library" ] || { echo "symbols: no libbelljar.so" >&2; exit 1; }
-if nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^bj_'; then
-	echo "symbols: $library exports more than bj_*" >&2
+shared=$(find "$stage" -name 'libbelljar.so*' -type f)
+static=$(find "$stage" -name libbelljar.a)
+[ -n "$shared" ] && [ -n "$static" ] || { echo "symbols: no libbelljar.so or no libbelljar.a" >&2; exit 1; }
+if { nm -D --defined-only "$shared"; nm -g --defined-only "$static"; } | awk 'NF == 3 { print $3 }' |
+   grep -v '^bj_'; then
+	echo "symbols: the library exports more than bj_*" >&2
 	status=1
 fi
+[ "$(nm -g --defined-only "$static" | grep -c ' T bj_')" -gt 20 ] ||
+	{ echo "symbols: $static lacks functions of belljar.h" >&2; status=1; }
 for program in belljar belljar-launch; do
 	path=$(find "$stage" -name "$program" -type f -perm -u+x)
+	[ -n "$path" ] || { echo "symbols: no $program" >&2; exit 1; }
 	if readelf -d "$path" | grep NEEDED || readelf -l "$path" | grep INTERP; then
 		echo "symbols: $path is not static" >&2
 		status=1

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -96,3 +97,41 @@ print(sorted(codes) == list(range(10)))
                          stderr=subprocess.PIPE, env=harness.clean_env(), cwd=bell.place,
                          timeout=harness.PATIENCE)
     assert got.stdout == b"True\n", got
+
+
+@pytest.mark.parametrize("limit", [8, 12, 16, 20])
+def test_too_few_descriptors_are_said_and_no_killer_is_blamed(bell, limit):
+    got = bell.run("--", "/bin/echo", "ran", before=["prlimit", f"--nofile={limit}:{limit}", "--"])
+    assert not got.started and got.status == 125, got
+    assert "Too many open files" in got.error["message"] and "OOM" not in got.hint, got
+    assert "ulimit -n" in got.hint and "installed" not in got.hint, got
+    enough = bell.run("--", "/bin/echo", "ran", before=["prlimit", "--nofile=64:64", "--"])
+    assert enough.out == "ran\n"
+
+
+@pytest.mark.parametrize("words", [["run", "--json", "--", "/bin/true"], ["layers"], ["layers", "--json"],
+                                   ["policy", "show"]], ids=" ".join)
+def test_what_stdout_refuses_is_said_and_a_reader_that_left_is_not(bell, words):
+    if words[0] == "run" and not bell.cgroup:
+        words = ["run", "--policy", harness.NO_CGROUP, *words[1:]]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe, open("/dev/full", "wb") as full:
+        for stdout, status, said in ((pipe, 141, b""), (full, 125, b"belljar: failed: No space left on device\n"),
+                                     (subprocess.DEVNULL, 0, b"")):
+            got = subprocess.run([*bell.prefix(), harness.BELLJAR, *words], stdout=stdout,
+                                 stderr=subprocess.PIPE, env=harness.clean_env(), cwd=bell.place,
+                                 timeout=harness.PATIENCE, check=False)
+            assert (got.returncode, got.stderr) == (status, said), got
+
+
+def test_a_line_is_one_write(bell):
+    """Whoever else writes to the same log: a socket that keeps writes apart sees them."""
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with mine, its:
+        process = bell.start("--receipt", "--", "/bin/sh", "-c", "exit 3", json_=False, stderr=its)
+        process.communicate(timeout=harness.PATIENCE)
+        its.close()
+        writes = list(iter(lambda: mine.recv(1 << 16), b""))
+    assert process.returncode == 3 and len(writes) > 20
+    assert all(write.endswith(b"\n") for write in writes), writes

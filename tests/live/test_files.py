@@ -326,3 +326,29 @@ def test_an_output_that_others_run_by_its_name_is_said(bell):
     assert lines[5] == "belljar: risky outputs: 3 more: --json names all"
     status, _, err = bell.raw("--out", f"d/plain:{place}/plain", "--", "/bin/sh", "-c", script)
     assert (status, err) == (0, b"")
+
+
+def test_two_outputs_are_not_one_file_of_the_host(bell):
+    code = ["--", "/bin/sh", "-c", "echo 1 >a; echo 2 >b"]
+    status, out, err = bell.raw("--out", "a:o", "--out", "b:o", *code)
+    assert (status, out, err.count(b"\n")) == (125, b"", 1) and b"another output" in err, err
+    assert not os.path.lexists(bell.place / "o")
+    bell.dir("there")
+    for words in (["--out", "a:there", "--out", "b:there"], ["--out", "a", "--out", "a"]):
+        got = bell.run(*words, *code)
+        assert (got.exit_code, got.error) == (0, None), got
+    assert sorted(os.listdir(bell.place / "there")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("first, second, file", [
+    ("x/f:there/", "y/f:there/", "there/f"), ("x/f:there", "y/f:there", "there/f"),
+    ("x/f:there/f", "y/f:there", "there/f"), ("x/f:o", "y/f:./o", "o"), ("x:there", "y:there", "there/f")])
+def test_of_two_outputs_that_turn_out_to_be_one_file_the_first_stays(bell, first, second, file):
+    bell.dir("there")
+    code = ["--", "/bin/sh", "-c", "mkdir x y; echo 1 >x/f; echo 2 >y/f"]
+    got = bell.run("--out", first, "--out", second, *code)
+    assert "another output of this run" in got.error["message"], got
+    assert [row["path"] for row in got.json["files"] if row["type"] == "file"] == ["x/f"]
+    assert (bell.place / file).read_text() == "1\n"
+    again = bell.run("--out", first, "--out", first, *code)
+    assert (again.exit_code, again.error) == (0, None), again

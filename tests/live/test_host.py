@@ -156,12 +156,13 @@ def test_where_proc_is_of_another_pid_namespace_nothing_runs(bell):
     """Its numbers are those of strangers: none of their files is opened, and the line says the mend."""
     words = ["--", "/bin/echo", "ran"]
     got = bell.run(*words, before=[*OWN_PIDS, "--"])
-    assert (got.outcome, got.status, got.retry) == ("refused", 125, "never"), got
-    assert got.error["layer"] == "pid" and "another pid namespace" in got.error["message"], got
-    assert "mount -t proc proc /proc" in got.hint
+    assert (got.outcome, got.status, got.retry, got.error["layer"]) == ("refused", 125, "never", "pid"), got
+    assert "not that of this pid namespace" in got.error["message"] and "-t proc proc /proc" in got.hint
     status, out, err = bell.raw(*words, before=[*OWN_PIDS, "--"])
     assert (status, out, err.count(b"\n")) == (125, b"", 1), err
     assert bell.run(*words, before=[*OWN_PIDS, "--mount-proc", "--"]).out == "ran\n"
+    none = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    assert bell.run(*words, before=none).error["message"] == got.error["message"]
 
 
 @attack("A12")

@@ -255,7 +255,7 @@ def test_output_of_just_the_limit_is_not_too_much(bell):
 def test_an_end_that_came_by_itself_counts_before_the_deadline(bell, token):
     """The launcher, stopped, finds both when it goes on: the program had ended in time."""
     script = f"echo {token}; read line <fifo; exit 7"
-    process = bell.start("--time", "2s", "--", "/bin/sh", "-c", f"mkfifo fifo; {script} # {token}")
+    process = bell.start("--time", "5s", "--", "/bin/sh", "-c", f"mkfifo fifo; {script} # {token}")
     assert harness.until(lambda: harness.started(token))
     (launcher,) = harness.launchers(process.pid) - {process.pid}
     (program,) = harness.marked(token)

@@ -129,9 +129,10 @@ def test_a_read_only_directory_may_lie_in_another(bell, turned):
 
 
 @needs_root
-@pytest.mark.parametrize("how", ["missing", "below a file", "of another kind", "link", "closed",
-                                 "link above"])
-def test_a_read_only_directory_with_no_place_in_another_is_refused(bell, token, how):
+@pytest.mark.parametrize("how, says", [
+    ("missing", "No such file"), ("below a file", "Not a directory"), ("of another kind", "there is a file"),
+    ("link", "there is a symbolic link"), ("closed", "Permission denied"), ("link above", "Not a directory")])
+def test_a_read_only_directory_with_no_place_in_another_is_refused(bell, token, how, says):
     outer, inner = bell.dir("outer"), bell.dir("inner")
     (inner / token).mkdir()
     (outer / "a").mkdir()
@@ -152,7 +153,7 @@ def test_a_read_only_directory_with_no_place_in_another_is_refused(bell, token, 
         return
     status, out, err = bell.raw(*words, before=before)
     assert (status, out, err.count(b"\n")) == (125, b"", 1), (status, out, err)
-    for word in ("--ro", f"/d/{target}", str(outer), "Make an empty directory there"):
+    for word in ("--ro", f"/d/{target}", str(outer), says, "Make an empty directory there"):
         assert word.encode() in err, (word, err)
     got = bell.run(*words, before=before)
     assert (got.outcome, got.retry) == ("refused", "change"), got
@@ -180,18 +181,6 @@ def test_what_is_neither_a_file_nor_a_directory_is_not_bound(bell):
     before = with_ceiling(bell, {"ro_prefixes": [str(bell.place)]})
     got = bell.run("--ro", f"{bell.place}/fifo:/d", "--", "/bin/echo", "ran", before=before)
     assert got.outcome == "refused" and "is a FIFO" in got.error["message"], got
-
-
-def test_two_outputs_are_not_one_file_of_the_host(bell):
-    code = ["--", "/bin/sh", "-c", "echo 1 >a; echo 2 >b"]
-    status, out, err = bell.raw("--out", "a:o", "--out", "b:o", *code)
-    assert (status, out, err.count(b"\n")) == (125, b"", 1) and b"another output" in err, err
-    assert not os.path.lexists(bell.place / "o")
-    bell.dir("there")
-    for words in (["--out", "a:there", "--out", "b:there"], ["--out", "a", "--out", "a"]):
-        got = bell.run(*words, *code)
-        assert (got.exit_code, got.error) == (0, None), got
-    assert sorted(os.listdir(bell.place / "there")) == ["a", "b"]
 
 
 @needs_root

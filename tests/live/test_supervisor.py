@@ -234,6 +234,10 @@ def test_ignored_and_blocked_signals_of_the_caller_do_not_come_in(bell, token):
     out, err = bell.finish(process)
     got = harness.Result(process, "odd", out, err)
     assert (got.exit_code, got.out) == (8, "y\n")
+    # Nor does init tell: its masks of a caller that ignores them, and of one that does not.
+    masks = [bell.run("--", "/bin/grep", "Sig[IC]g[nt]", "/proc/1/status", **more).out
+             for more in ({"preexec_fn": odd}, {})]
+    assert masks[0] == masks[1] and "SigIgn:\t0000000000000000\n" in masks[0], masks
 
 
 @attack("K05")

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -86,6 +87,25 @@ static void a_proc_of_ones_own_is_told_from_another(void **state)
 	assert_int_equal(status_of(pid), EXDEV);
 }
 
+/* With descriptors of its own: the pidfd is none of the first thread's. */
+static void *of_own_descriptors(void *proc)
+{
+	static int got;
+	got = unshare(CLONE_FILES) < 0 ? errno : answer(*(int *)proc);
+	return &got;
+}
+
+static void a_thread_may_have_descriptors_of_its_own(void **state)
+{
+	(void)state;
+	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pthread_t thread;
+	void *got;
+	assert_int_equal(pthread_create(&thread, NULL, of_own_descriptors, &proc), 0);
+	assert_int_equal(pthread_join(thread, &got), 0);
+	assert_int_equal(*(int *)got, 0);
+}
+
 static void what_is_no_proc_is_not_ones_own(void **state)
 {
 	(void)state;
@@ -99,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_proc_of_ones_own_is_told_from_another),
+		cmocka_unit_test(a_thread_may_have_descriptors_of_its_own),
 		cmocka_unit_test(what_is_no_proc_is_not_ones_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
