@@ -62,7 +62,10 @@ struct bj_error {
 
 struct bj_request;
 
-/* NULL only when out of memory. The policy is the built-in profile `agent`. */
+/*
+ * The policy is the built-in profile `agent`. NULL only when out of memory, which every function
+ * below says of a NULL request: to look at the last one's answer is enough.
+ */
 BJ_API struct bj_request *bj_request_new(void);
 BJ_API void bj_request_free(struct bj_request *req);
 

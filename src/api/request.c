@@ -118,12 +118,16 @@ void bj_request_free(struct bj_request *req)
 
 int bj_request_policy_file(struct bj_request *req, const char *path, struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	req->loaded = false;
 	return set_string(&req->policy_file, path, err);
 }
 
 int bj_request_profile(struct bj_request *req, const char *name, struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	req->loaded = false;
 	return set_string(&req->profile, name, err);
 }
@@ -131,6 +135,8 @@ int bj_request_profile(struct bj_request *req, const char *name, struct bj_error
 int bj_request_set(struct bj_request *req, const char *field, const char *value,
 		   struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	char quoted[TEXT_VALUE_SIZE];
 	enum field_id id = field_by_name(field);
 	if (id == FIELD_COUNT)
@@ -146,6 +152,8 @@ int bj_request_set(struct bj_request *req, const char *field, const char *value,
 
 int bj_request_program(struct bj_request *req, const char *const argv[], struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	if (!argv || !argv[0] || !argv[0][0])
 		return fail(err, BJ_INVALID, "the program's name is empty");
 	if (list_copy(&req->argv, argv, err) < 0)
@@ -157,6 +165,8 @@ int bj_request_program(struct bj_request *req, const char *const argv[], struct 
 int bj_request_code(struct bj_request *req, const char *language, const void *code, size_t size,
 		    const char *const args[], struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	if (!language)
 		return fail(err, BJ_INVALID, "code needs the name of its language");
 	void *copy = malloc(size ? size : 1);
@@ -177,6 +187,8 @@ int bj_request_code(struct bj_request *req, const char *language, const void *co
 int bj_request_source(struct bj_request *req, const char *host_path, const char *language,
 		      const char *const args[], struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	if (!host_path || !host_path[0])
 		return fail(err, BJ_INVALID, "the name of the file to run is empty");
 	if (list_copy(&req->argv, args, err) < 0 || set_string(&req->language, language, err) < 0 ||
@@ -207,6 +219,8 @@ static int check_name(const char *option, const char *name, struct bj_error *err
 int bj_request_in(struct bj_request *req, const char *host_path, const char *name,
 		  struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	char quoted[TEXT_PATH_SIZE];
 	if (!host_path[0])
 		return fail(err, BJ_INVALID, "--in: the host's path is empty");
@@ -231,6 +245,8 @@ int bj_request_in(struct bj_request *req, const char *host_path, const char *nam
 int bj_request_out(struct bj_request *req, const char *name, const char *host_path,
 		   struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	if (check_name("--out", name, err) < 0)
 		return -1;
 	if (host_path && !host_path[0])
@@ -280,6 +296,8 @@ static int check_ro_target(const char *path, struct bj_error *err)
 int bj_request_ro(struct bj_request *req, const char *host_path, const char *path,
 		  struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	char quoted[TEXT_PATH_SIZE];
 	if (check_ro_target(path, err) < 0)
 		return -1;
@@ -301,6 +319,8 @@ int bj_request_ro(struct bj_request *req, const char *host_path, const char *pat
 
 int bj_request_env(struct bj_request *req, const char *assignment, struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	char quoted[TEXT_VALUE_SIZE];
 	size_t name = strspn(assignment, ENV_NAME);
 	if (name == 0 || !strchr(ENV_NAME_FIRST, assignment[0]) || assignment[name] != '=')
@@ -318,6 +338,8 @@ int bj_request_env(struct bj_request *req, const char *assignment, struct bj_err
 
 int bj_request_cwd(struct bj_request *req, const char *path, struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	char quoted[TEXT_PATH_SIZE];
 	(void)text_quote(quoted, sizeof(quoted), path);
 	if (path[0] != '/')
@@ -330,6 +352,8 @@ int bj_request_cwd(struct bj_request *req, const char *path, struct bj_error *er
 
 int bj_request_stdin(struct bj_request *req, int fd, struct bj_error *err)
 {
+	if (!req)
+		return no_memory(err);
 	if (fcntl(fd, F_GETFD) < 0)
 		return fail_errno(err, BJ_INVALID, "standard input, descriptor %d", fd);
 	req->stdin_fd = fd;
@@ -338,6 +362,8 @@ int bj_request_stdin(struct bj_request *req, int fd, struct bj_error *err)
 
 void bj_request_on_output(struct bj_request *req, bj_output_fn fn, void *user)
 {
+	if (!req)
+		return;
 	req->on_output = fn;
 	req->on_output_user = user;
 }

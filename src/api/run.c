@@ -457,7 +457,7 @@ static int run_state(struct run_state *run, int cancel_fd, struct bj_result **re
 int bj_run(struct bj_request *req, int cancel_fd, struct bj_result **ret_result,
 	   struct bj_error *err)
 {
-	auto_free struct run_state *run = calloc(1, sizeof(*run));
+	auto_free struct run_state *run = req ? calloc(1, sizeof(*run)) : NULL;
 	if (!run)
 		return fail(err, BJ_INTERNAL, "out of memory");
 	run->req = req;

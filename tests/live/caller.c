@@ -389,6 +389,14 @@ static void way_errors(void)
 		bj_result_free(res);
 	}
 	bj_request_free(req);
+	/* What bj_request_new() gives without memory. */
+	res = NULL;
+	bj_request_on_output(NULL, NULL, NULL);
+	if (bj_request_set(NULL, "memory", "1m", NULL) != -1 ||
+	    bj_request_cwd(NULL, "/", NULL) != -1 || bj_request_program(NULL, none, NULL) != -1 ||
+	    bj_run(NULL, -1, &res, &err) != -1 || res || err.code != BJ_INTERNAL ||
+	    !strstr(err.message, "memory"))
+		wrong("a request that is none", &err);
 	refused_when_run("/no/such/policy.json", NULL);
 	refused_when_run(NULL, "nosuchprofile");
 	for (int i = 0; i < BJ_OUTCOME_COUNT; i++)
