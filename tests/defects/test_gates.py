@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What counts tests fails closed: a skip, nothing at all, an exit that is not understood."""
 
+import hashlib
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -116,3 +120,47 @@ def lab_said(**changes):
 def test_what_the_lab_did_not_see_fails_its_gate(verbs, modes, status, out, counts):
     got = lab_gate.judge("root", verbs, modes, status, out)
     assert (got.passed, got.failed) == counts
+
+
+@pytest.mark.parametrize("how", ["right", "another hash", "no answer", "junk", "too short"])
+def test_a_source_is_fetched_whole_or_a_line_says_why(tmp_path, how):
+    """By a server that speaks as a mirror, or a proxy, may."""
+    body = b"an archive"
+    answers = {"junk": b"SSH-2.0-OpenSSH\r\n",
+               "too short": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nan arch"}
+    answer = answers.get(how, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    tools, subprojects = tmp_path / "tools", tmp_path / "subprojects"
+    tools.mkdir()
+    subprojects.mkdir()
+    shutil.copy(GATES.parent.parent / "tools/fetch", tools)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        (subprojects / "x.wrap").write_text(
+            f"[wrap-file]\nsource_url = http://127.0.0.1:{server.getsockname()[1]}/x.tar\n"
+            f"source_filename = x.tar\n"
+            f"source_hash = {hashlib.sha256(b'' if how == 'another hash' else body).hexdigest()}\n")
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                if how != "no answer":
+                    connection.sendall(answer)
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        done = subprocess.run([tools / "fetch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False, env={"PATH": os.environ["PATH"], "no_proxy": "*"})
+        thread.join()
+    lines = done.stderr.splitlines()
+    got = sorted(subprojects.glob("packagecache/*"))
+    assert (done.returncode, done.stdout) == (0, ""), done
+    if how == "right":
+        assert not lines and [path.read_bytes() for path in got] == [body]
+        assert got[0].name == "x.tar" and got[0].stat().st_mode & 0o777 == 0o644 & ~umask()
+    else:
+        assert len(lines) == 2 and not got, done
+
+
+def umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
