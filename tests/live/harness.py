@@ -363,10 +363,12 @@ def inits(of):
 
 
 def launchers(of):
-    """Launcher processes below `of`; init and the guard, which have its image, left out."""
-    below = {pid for pid in descendants(of) if read(f"/proc/{pid}/comm") != b"belljar-guard\n"}
-    return {pid for pid in below
-            if b"belljar-launch" in (cmdline(pid) + read(f"/proc/{pid}/comm"))} - inits(of)
+    """Launcher processes below `of`. Init and the guard, which have its image, are its children; the
+    guard has a name of its own only once it has run."""
+    parents = processes()
+    named = {pid for pid in descendants(of)
+             if b"belljar-launch" in (cmdline(pid) + read(f"/proc/{pid}/comm"))}
+    return {pid for pid in named if parents.get(pid) not in named}
 
 
 def cgroups_named(run_id):
