@@ -130,7 +130,10 @@ int place_check(int dir_fd, const char *name, struct bj_error *err)
 						  : "Give another path, or remove it.");
 }
 
-/* Whether `name` is what another output of this run became. The last one of a number has it. */
+/*
+ * Whether `name` is what another output of this run became. A replaced file's inode may have been
+ * used again: the last one with that number counts.
+ */
 static bool is_anothers(int dir_fd, const char *name, const char *path,
 			const struct files_list *list)
 {
