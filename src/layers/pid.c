@@ -5,41 +5,44 @@
 #include "layers/hooks.h"
 #include "layers/step.h"
 
-#include "base/io.h"
-
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /*
- * What proc says of a pidfd of this process: "NSpid:" and its number in the namespace of that proc,
- * then one for each namespace further in. Exactly one, ours: it is this one. The link `self` alone
- * would not do: numbers of two namespaces may be the same. Of this thread, since a caller's may
- * have descriptors of its own, and its first one may have ended, which leaves `self` without any.
+ * What proc says of this thread: "NSpid:" and its number in the namespace of that proc, then one
+ * for each namespace further in. Exactly one, ours: it is this one. The link `thread-self` alone
+ * would not do: numbers of two namespaces may be the same. Not `self`: a caller's first thread may
+ * have ended. Before that line comes one of groups, of which there may be 65,536.
  */
 int pid_own_proc(int proc_fd)
 {
-	static const char key[] = "\nNSpid:\t";
-	char name[32], text[512], want[16];
-	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	if (pidfd < 0)
+	char want[32], text[4096];
+	size_t size = (size_t)snprintf(want, sizeof(want), "\nNSpid:\t%ld\n", syscall(SYS_gettid));
+	/* Where this process is not to be seen, the link leads nowhere. */
+	int fd = openat(proc_fd, "thread-self/status", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno != ENOENT)
 		return -1;
-	(void)snprintf(name, sizeof(name), "thread-self/fdinfo/%d", pidfd);
-	ssize_t size = read_at(proc_fd, name, text, sizeof(text));
-	int os = errno;
-	(void)close(pidfd);
+	bool found = false;
+	ssize_t n = 0;
+	for (size_t kept = 0; fd >= 0 && !found;) {
+		n = read(fd, text + kept, sizeof(text) - kept);
+		if (n <= 0)
+			break;
+		size_t all = kept + (size_t)n;
+		found = memmem(text, all, want, size) != NULL;
+		/* The line may lie across two reads. */
+		kept = all < size ? all : size;
+		memmove(text, text + all - kept, kept);
+	}
+	int os = n < 0 ? errno : EXDEV;
+	if (fd >= 0)
+		(void)close(fd);
 	errno = os;
-	/* Where this process is not to be seen, `thread-self` leads nowhere. */
-	if (size < 0 && errno != ENOENT)
-		return -1;
-	const char *at = size < 0 ? NULL : strstr(text, key);
-	int digits = snprintf(want, sizeof(want), "%d\n", getpid());
-	if (at && strncmp(at + sizeof(key) - 1, want, (size_t)digits) == 0)
-		return 0;
-	errno = EXDEV;
-	return -1;
+	return found ? 0 : -1;
 }
 
 int pid_verify(struct launch *launch, const struct posture *posture, struct fault *fault)

@@ -87,7 +87,7 @@ static void a_proc_of_ones_own_is_told_from_another(void **state)
 	assert_int_equal(status_of(pid), EXDEV);
 }
 
-/* With descriptors of its own: the pidfd is none of the first thread's. */
+/* With descriptors of its own, and a number of its own. */
 static void *of_own_descriptors(void *proc)
 {
 	static int got;
