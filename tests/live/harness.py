@@ -65,10 +65,10 @@ def as_user():
 
 
 # What systemd's Delegate=yes does, by hand: the command sits alone in a cgroup of the user's own.
+# Its name is no pid: in a pid namespace of its own, every run's is 1.
 DELEGATED = ["sh", "-c", f'''
-    d={CGROUPS}/live-$$
     echo +memory +pids +cpu >{CGROUPS}/cgroup.subtree_control &&
-    mkdir -m 755 $d &&
+    d=$(mktemp -d {CGROUPS}/live-XXXXXX) && chmod 755 $d &&
     chown {USER_ID} $d $d/cgroup.procs $d/cgroup.subtree_control $d/cgroup.threads &&
     echo $$ >$d/cgroup.procs && exec "$@"''', "sh"]
 
