@@ -87,11 +87,14 @@ lab-vm: $(BUILD)/build.ninja
 	@[ "$$(id -u)" -eq 0 ] || { echo 'make lab-vm: needs root (QEMU images, shared files)' >&2; exit 1; }
 	@tools/setup gates
 	@$(MAKE) --no-print-directory stage
-	@for kernel in $(KERNELS); do \
-		tools/vm/run --kernel $$kernel --cpus 2 --memory 2048 --timeout 14400 --times \
-			--share '$(BUILD)' --env PYTHONPATH='$(CURDIR)/lab' --env LAB_DIR='$(BUILD)/lab' -- \
-			/usr/bin/python3 -B -m belljar_lab $(or $(LAB),ablate) || exit; \
-	done
+	@$(MAKE) --no-print-directory --jobs $(KERNELS:%=lab-vm-%)
+
+# A machine emulates on one CPU of the host: the kernels run side by side.
+lab-vm-%:
+	@tools/vm/run --kernel '$*' --cpus 2 --memory 2048 --timeout 14400 --times --label '$*: ' \
+		--share '$(BUILD)' --env PYTHONPATH='$(CURDIR)/lab' --env LAB_DIR='$(BUILD)/lab' -- \
+		/usr/bin/python3 -B -m belljar_lab $(or $(LAB),ablate) >'$(BUILD)/lab-vm-$*.txt'; \
+		status=$$?; cat '$(BUILD)/lab-vm-$*.txt'; exit $$status
 
 bench: $(BUILD)/build.ninja
 	@tools/setup bench

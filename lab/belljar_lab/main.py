@@ -2,6 +2,7 @@
 """The command line of belljar-lab: one verb for each table, and all of them."""
 
 import argparse
+import errno
 import importlib
 import importlib.util
 import json
@@ -153,11 +154,22 @@ def ended(*_):
     raise SystemExit(143)
 
 
+# A disk or a quota that is full, where the output goes mostly.
+CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def nobody_reads(file):
     """Whether it is a pipe whose reader has gone."""
     poll = select.poll()
     poll.register(file, 0)
     return bool(poll.poll(0))
+
+
+def drop(files):
+    """What is left in them goes nowhere, so that the interpreter's own end says nothing of it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for file in files:
+        os.dup2(nowhere, file.fileno())
 
 
 def main(libexecdir):
@@ -171,10 +183,15 @@ def main(libexecdir):
         gone = [file for file in (sys.stdout, sys.stderr) if nobody_reads(file)]
         if not gone:
             raise
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for file in gone:
-            os.dup2(nowhere, file.fileno())
+        drop(gone)
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno not in CANNOT_WRITE:
+            raise
+        drop([sys.stdout])
+        where = error.filename or "the output"
+        print(f"belljar-lab: cannot write {where}: {error.strerror}", file=sys.stderr)
+        return 2
 
 
 def command(binaries):

@@ -65,23 +65,27 @@ class Out:
 
 
 class Progress:
-    """How far it is, on stderr, and only where somebody looks."""
+    """How far it is, on stderr: on a terminal in place, elsewhere a line each minute."""
+
+    EACH_S = 60
 
     def __init__(self, name, quiet=False):
         self.name, self.done, self.all = name, 0, 0
-        self.on = not quiet and sys.stderr.isatty()
-        self.begin = time.monotonic()
+        self.on, self.in_place = not quiet, sys.stderr.isatty()
+        self.begin = self.said = time.monotonic()
 
     def more(self, count):
         self.all += count
 
     def step(self):
         self.done += 1
-        if self.on:
-            seconds = time.monotonic() - self.begin
-            print(f"\r{self.name} {self.done}/{self.all} {seconds:.0f} s ", end="",
-                  file=sys.stderr, flush=True)
+        now = time.monotonic()
+        if not self.on or (not self.in_place and now - self.said < self.EACH_S):
+            return
+        self.said = now
+        text = f"{self.name} {self.done}/{self.all} {now - self.begin:.0f} s"
+        print(f"\r{text} " if self.in_place else f"{text}\n", end="", file=sys.stderr, flush=True)
 
     def end(self):
-        if self.on:
+        if self.on and self.in_place:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -40,7 +40,7 @@ struct run {
 	int guard_socket; /* its end is the guard's */
 };
 
-/* What needs no plan. Before launch_run(). */
+/* What needs no plan (prepare.c). Before launch_run(). */
 int launch_prepare(struct run *run, struct fault *fault);
 
 /* Builds the sandbox, runs the program to its end, cleans, and fills the report. */

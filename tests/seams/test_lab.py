@@ -22,7 +22,7 @@ import pytest
 
 import harness
 import seams
-from belljar_lab import ablate, attack, attacks, cells, host, ladder, main, page, run
+from belljar_lab import ablate, attack, attacks, cells, host, ladder, main, page, run, show
 
 LAYERS = seams.table()["layers"]
 TABLE = attack.Table(attacks.ROWS, LAYERS, host.facts())
@@ -291,6 +291,26 @@ def nobody_reads(*words, **how):
 def test_it_ends_quietly_when_nobody_reads(words):
     assert belljar_lab(*words).status == 0
     assert nobody_reads(*words) == (141, None, "")
+
+
+@pytest.mark.parametrize("words", [("list",), (*ONE_CELL, "--json")], ids=" ".join)
+def test_a_full_disk_under_its_output_is_said_in_a_line(words):
+    with open("/dev/full", "wb") as full:
+        got = belljar_lab(*words, stdout=full)
+    assert got == (2, None, "belljar-lab: cannot write the output: No space left on device\n")
+
+
+@pytest.mark.parametrize("each_s, lines", [(0, ["a 1/2", "a 2/2"]), (60, [])])
+def test_without_a_terminal_progress_is_a_line_a_minute(monkeypatch, capsys, each_s, lines):
+    monkeypatch.setattr(show.Progress, "EACH_S", each_s)
+    progress = show.Progress("a")
+    progress.more(2)
+    progress.step()
+    progress.step()
+    progress.end()
+    said = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(" 0 s")[0] for line in said] == lines
+    assert "\r" not in "".join(said)
 
 
 def test_another_pipe_that_broke_is_not_taken_for_that():
