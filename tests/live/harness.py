@@ -6,6 +6,7 @@ program says about itself is believed only for the exact errno of a call.
 """
 
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -64,18 +65,21 @@ def as_user():
     return ["setpriv", "--reuid", str(USER_ID), "--regid", str(USER_ID), "--clear-groups", "--"]
 
 
-# What systemd's Delegate=yes does, by hand: the command sits alone in a cgroup of the user's own.
-# Its name is no pid: in a pid namespace of its own, every run's is 1.
+# What systemd's Delegate=yes does, by hand: the command sits alone in a cgroup of the user's own, by
+# the name that the shell has as $0.
 DELEGATED = ["sh", "-c", f'''
+    d={CGROUPS}/$0
     echo +memory +pids +cpu >{CGROUPS}/cgroup.subtree_control &&
-    d=$(mktemp -d {CGROUPS}/live-XXXXXX) && chmod 755 $d &&
+    mkdir -m 755 $d &&
     chown {USER_ID} $d $d/cgroup.procs $d/cgroup.subtree_control $d/cgroup.threads &&
-    echo $$ >$d/cgroup.procs && exec "$@"''', "sh"]
+    echo $$ >$d/cgroup.procs && exec "$@"''']
 
 # As a service that runs belljar again and again: in a leaf of the cgroup that another run was in.
 BESIDE = ["sh", "-c", f'''
-    d={CGROUPS}/live-$0
+    d={CGROUPS}/$0
     mkdir -p $d/leaf && echo $$ >$d/leaf/cgroup.procs && exec "$@"''']
+
+delegated = itertools.count()
 
 
 def remove_delegated():
@@ -194,7 +198,10 @@ class Bell:
             return []
         if not self.cgroup or os.geteuid() != 0:
             return as_user()
-        return [*([*BESIDE, str(beside.pid)] if beside else DELEGATED), *as_user()]
+        if beside:
+            return [*BESIDE, next(word for word in beside.args if word.startswith("live-")), *as_user()]
+        # No pid: in a pid namespace of its own, every run's is 1.
+        return [*DELEGATED, f"live-{os.getpid()}-{next(delegated)}", *as_user()]
 
     def options(self):
         return [] if self.cgroup else ["--policy", str(NO_CGROUP)]

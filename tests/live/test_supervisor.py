@@ -19,8 +19,16 @@ def gone(token):
     return harness.until(lambda: not harness.marked(token), 10)
 
 
+def state(pid):
+    return harness.read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1]
+
+
 def asleep(*pids):
-    return all(harness.read(f"/proc/{pid}/stat").rpartition(b") ")[2].startswith(b"S") for pid in pids)
+    return all(state(pid) == b"S" for pid in pids)
+
+
+def stopped(pid):
+    return state(pid) == b"T"
 
 
 def cgroup_names(*pids):
@@ -121,10 +129,15 @@ def test_when_belljar_and_the_launcher_are_killed_the_next_start_sweeps(bell, to
     names = cgroup_names(*harness.marked(token))
     assert bool(names) == bell.cgroup
     (launcher,) = harness.launchers(process.pid) - {process.pid}
-    process.kill()
+    # Belljar would kill what the launcher leaves, and the launcher clean up once Belljar is gone: so
+    # that init ends by itself and the cgroups stay, the one is stopped first and killed last.
+    os.kill(process.pid, signal.SIGSTOP)
+    assert harness.until(lambda: stopped(process.pid))
     os.kill(launcher, signal.SIGKILL)
-    process.communicate(timeout=harness.PATIENCE)
     assert gone(token)
+    process.kill()
+    process.communicate(timeout=harness.PATIENCE)
+    assert bool(names) == any(harness.cgroups_named(name) for name in names)
     # What is dying at that moment goes at the start after it.
     assert harness.until(lambda: bell.run("--", "/bin/true", beside=process).exit_code == 0 and
                          not any(harness.cgroups_named(name) for name in names))
