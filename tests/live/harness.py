@@ -65,8 +65,7 @@ def as_user():
     return ["setpriv", "--reuid", str(USER_ID), "--regid", str(USER_ID), "--clear-groups", "--"]
 
 
-# What systemd's Delegate=yes does, by hand: the command sits alone in a cgroup of the user's own, by
-# the name that the shell has as $0.
+# What systemd's Delegate=yes does, by hand: the command sits alone in a cgroup of the user's own, $0.
 DELEGATED = ["sh", "-c", f'''
     d={CGROUPS}/$0
     echo +memory +pids +cpu >{CGROUPS}/cgroup.subtree_control &&
@@ -76,10 +75,9 @@ DELEGATED = ["sh", "-c", f'''
 
 # As a service that runs belljar again and again: in a leaf of the cgroup that another run was in.
 BESIDE = ["sh", "-c", f'''
-    d={CGROUPS}/$0
-    mkdir -p $d/leaf && echo $$ >$d/leaf/cgroup.procs && exec "$@"''']
+    d={CGROUPS}/$0; mkdir -p $d/leaf && echo $$ >$d/leaf/cgroup.procs && exec "$@"''']
 
-delegated = itertools.count()
+delegated = itertools.count()  # a pid is 1 for every run in a pid namespace of its own
 
 
 def remove_delegated():
@@ -198,10 +196,9 @@ class Bell:
             return []
         if not self.cgroup or os.geteuid() != 0:
             return as_user()
-        if beside:
-            return [*BESIDE, next(word for word in beside.args if word.startswith("live-")), *as_user()]
-        # No pid: in a pid namespace of its own, every run's is 1.
-        return [*DELEGATED, f"live-{os.getpid()}-{next(delegated)}", *as_user()]
+        name = next((word for word in beside.args if word.startswith("live-")), None) if beside else \
+            f"live-{os.getpid()}-{next(delegated)}"
+        return [*(BESIDE if beside else DELEGATED), name, *as_user()]
 
     def options(self):
         return [] if self.cgroup else ["--policy", str(NO_CGROUP)]
