@@ -12,9 +12,10 @@
  *                         copies inputs, forks ─────────────> says so
  *   <── born, pid ───────────────────────────────────────────
  *   seizes it             layers settle                       layers of the program
- *                         layer `init`: non-dumpable, no caps proof, in the socket
+ *   ── go ──────────────────────────────────────────────────> proof, in the socket
+ *                         layer `init`: non-dumpable, no caps
+ *                         ── go ────────────────────────────> working directory, execve
  *   <── ready ─────────── reaps
- *   ── go ────────────────────────────────────────────────> working directory, execve
  *   exec stop: the proof is read; receipt; detach
  *   <── status ────────── pid 2 ended: so does init, and with it everything here
  */
@@ -212,6 +213,7 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 {
 	struct fault fault = {0};
 	int socket = run->program_socket_end;
+	(void)close(run->program_socket);
 	say(socket, MESSAGE_BORN, NULL, NULL, NULL, 0);
 	/*
 	 * Where memory of the whole host runs out, the program goes before anything else of it.
@@ -223,8 +225,9 @@ CHILD_CODE __attribute__((noreturn)) static void program_main(struct run *run)
 		give_up(socket, MESSAGE_FAULT, &fault);
 	if (place_descriptors(&run->child, &fault) < 0 || put_up(run, IN_PROGRAM, &fault) < 0)
 		give_up(socket, MESSAGE_FAULT, &fault);
-	/* The launcher has seized this process, and init has settled, before it is let go. */
 	say(PROGRAM_CONTROL_FD, MESSAGE_PROOF, NULL, &run->proof, NULL, 0);
+	/* The launcher's, which has seized this process, and that of init, which has settled. */
+	wait_for_go(PROGRAM_CONTROL_FD, NULL, NULL);
 	wait_for_go(PROGRAM_CONTROL_FD, NULL, NULL);
 	/* By the program's own rights, and when nothing of the launcher's is open any more. */
 	if (run_has(run, LAYER_MOUNT) && enter_cwd(run, &fault) < 0)
@@ -315,21 +318,37 @@ CHILD_CODE int keep_only(const int *keep, size_t count)
 	}
 }
 
-/* The launcher goes on at init's word: whatever may fail in init comes before it. */
+/* One that has ended left its reason with the launcher, which looks for it. */
+CHILD_CODE static int let_program_go(int socket)
+{
+	const char go = GO_BYTE;
+	return send_packet(socket, &go, 1, NULL, 0) < 0 && errno != EPIPE && errno != ECONNRESET
+		       ? -1
+		       : 0;
+}
+
+/*
+ * Both go on at init's word, the program's process at once and not by way of the launcher: whatever
+ * may fail in init comes before it.
+ */
 CHILD_CODE static int get_ready(struct run *run, int signals, const int fds[READY_COUNT],
 				struct fault *fault)
 {
-	int socket = run->init_socket_end, keep[2 + READY_COUNT] = {signals, socket};
-	memcpy(keep + 2, fds, READY_COUNT * sizeof(*fds));
+	int socket = run->init_socket_end, program = run->program_socket;
+	int keep[3 + READY_COUNT] = {signals, socket, program};
+	memcpy(keep + 3, fds, READY_COUNT * sizeof(*fds));
 	if (run_has(run, LAYER_INIT) && layers[LAYER_INIT].child(&run->child, fault) < 0)
 		return -1;
 	run->proof.layers |= run->launch.required & LAYER_BIT(LAYER_INIT);
 	if (STEP(fault, LAYER_INIT, HOOK_CHILD, "close what init does not need",
-		 keep_only(keep, sizeof(keep) / sizeof(keep[0]))) < 0)
+		 keep_only(keep, sizeof(keep) / sizeof(keep[0]))) < 0 ||
+	    STEP(fault, LAYER_INIT, HOOK_CHILD, "let the program's process go on",
+		 let_program_go(program)) < 0)
 		return -1;
 	say(socket, MESSAGE_READY, NULL, &run->proof, fds, READY_COUNT);
 	for (int i = 0; i < READY_COUNT; i++)
 		(void)close(fds[i]);
+	(void)close(program);
 	return 0;
 }
 
@@ -344,7 +363,6 @@ void CHILD_CODE init_main(struct run *run)
 	long tied = STEP(&fault, LAYER_INIT, HOOK_CHILD, "die with the launcher",
 			 prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
 	(void)close(run->init_socket);
-	(void)close(run->program_socket);
 	(void)close(run->control);
 	(void)munmap(run->report, sizeof(*run->report));
 	/* The program can read in /proc/1/status which signals its caller ignored. Now there is

@@ -383,8 +383,8 @@ static int set_up(struct run *run, struct fault *fault)
 	 * No path of the program's is looked up before init has detached the old root: until then
 	 * that lies on "/", and "/.." leads into it, in a path or in what a first line names.
 	 */
-	if (guard_start(run, fault) < 0 || seize(run, fault) < 0 || wait_ready(run, fault) < 0 ||
-	    let_go(run, run->program_socket, NULL, 0, fault) < 0)
+	if (guard_start(run, fault) < 0 || seize(run, fault) < 0 ||
+	    let_go(run, run->program_socket, NULL, 0, fault) < 0 || wait_ready(run, fault) < 0)
 		return -1;
 	run_stage(run, STAGE_READY, clock_ns());
 	if (wait_exec_stop(run, fault) < 0 || wait_proof(run, fault) < 0)
