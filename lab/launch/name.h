@@ -11,6 +11,7 @@
  *   dir-NAME      the launcher has descriptor 101 open on the directory NAME beside it
  *   tty-N         the launcher has /dev/pts/N as its controlling terminal
  *   fault-N-K     tests only: step N of the section "bj_steps" fails when reached the Kth time
+ *   pause-N-K     tests only: that step waits for SIGUSR1, and goes on
  *   list-steps    tests only: prints the section as JSON and ends
  */
 #ifndef LAB_NAME_H

@@ -64,19 +64,28 @@ def command(place, mode, args, before):
     return [str(word) for word in words]
 
 
-def run(place, mode, words, *args, before=()):
-    """`belljar run --json ARGS` with the launcher of that name, to its end."""
+def start(place, mode, words, *args, before=()):
+    """`belljar run --json ARGS` with the launcher of that name."""
     policy = place / "no-cgroup.json"
     if not policy.exists():
         policy.write_text(json.dumps({"accept_missing": ["cgroup"]}))
-    process = subprocess.Popen(command(place, mode, args, before), cwd="/",
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE,
-                               env=harness.clean_env(LAB_LAUNCHER=str(named(place, *words))))
+    return subprocess.Popen(command(place, mode, args, before), cwd="/",
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE,
+                            env=harness.clean_env(LAB_LAUNCHER=str(named(place, *words))))
+
+
+def finish(process):
+    """What came of it, at its end."""
     try:
         out, err = process.communicate(timeout=harness.PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise AssertionError(f"{words} {args}: did not end") from None
-    return harness.Result(process, args, out, err)
+        raise AssertionError(f"{process.args} did not end") from None
+    return harness.Result(process, process.args, out, err)
+
+
+def run(place, mode, words, *args, before=()):
+    """The same, to its end."""
+    return finish(start(place, mode, words, *args, before=before))

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * In place of the product's step_fault(): the step that the launcher's name says fails, with an
- * errno that no kernel gives there. Nobody lists the steps: they are found in their section.
+ * errno that no kernel gives there, or waits for SIGUSR1. Nobody lists the steps: they are found in
+ * their section.
  */
 #include "layers/step.h"
 
 #include "name.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,19 +23,32 @@ CHILD_CODE static const char *number(const char *at, long *ret)
 	return at;
 }
 
-CHILD_CODE int step_fault(const struct step *step)
+/* Whether the name says KEY-N-K, of this step and this time that it is reached. */
+CHILD_CODE static bool now(const struct step *step, const char *key)
 {
 	static long reached; /* each process has its own, and each step its process */
 	size_t size;
 	long index, turn;
-	const char *at = lab_name_value("fault", &size);
+	const char *at = lab_name_value(key, &size);
 	if (!at)
-		return 0;
+		return false;
 	at = number(at, &index);
 	(void)number(at + 1, &turn);
-	if (step != __start_bj_steps + index)
-		return 0;
-	return ++reached == turn ? EUCLEAN : 0;
+	return step == __start_bj_steps + index && ++reached == turn;
+}
+
+CHILD_CODE int step_fault(const struct step *step)
+{
+	if (now(step, "pause")) {
+		/* Init takes no signal that stops it; one that it waits for reaches it. */
+		sigset_t go_on;
+		(void)sigemptyset(&go_on);
+		(void)sigaddset(&go_on, SIGUSR1);
+		(void)sigprocmask(SIG_BLOCK, &go_on, NULL);
+		(void)sigwaitinfo(&go_on, NULL);
+		(void)sigprocmask(SIG_UNBLOCK, &go_on, NULL);
+	}
+	return now(step, "fault") ? EUCLEAN : 0;
 }
 
 static const char *const hooks[] = {

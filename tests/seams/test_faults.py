@@ -6,9 +6,11 @@ cannot be reached in some mode, with the reason. Where they are reached after al
 too.
 """
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -210,6 +212,50 @@ def test_an_environment_of_the_launcher_reaches_nobody(shelf, lab_launcher, mode
     result = run_by(lab_launcher("env-planted"), shelf, mode, "--", "/usr/bin/env")
     assert result.outcome == "exited" and "planted" not in result.out, result
     assert "PATH=" in result.out
+
+
+# ---- What waits for what -------------------------------------------------------------------------
+
+
+def state(pid):
+    """A letter, and the number of the system call that it sleeps in, or "running"."""
+    stat = harness.read(f"/proc/{pid}/stat").decode("utf-8", "replace")
+    return (stat[stat.rfind(")") + 2:][:1],
+            harness.read(f"/proc/{pid}/syscall").decode().partition(" ")[0])
+
+
+RECVMSG, POLL, SIGTIMEDWAIT = (("S", number) for number in ("47", "7", "128"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("what", "launcher", "init"), [
+    ("seize the program's process", SIGTIMEDWAIT, POLL),
+    ("detach the old root", POLL, SIGTIMEDWAIT),
+    ("close what init does not need", POLL, SIGTIMEDWAIT)])
+def test_no_path_of_the_programs_is_looked_up_before_all_is_set(shelf, mode, what, launcher, init):
+    """While launcher or init stand before that, and the other has said its go, the program's process
+    waits for them."""
+    number = [step["what"] for _, step in STEPS].index(what)
+    process = seams.start(shelf, mode, (f"pause-{number}-1",), "--", "/bin/echo", "started")
+    pids = {}
+    try:
+        def waits():
+            pids["init"], = harness.inits(process.pid) or [None]
+            parents = harness.processes()
+            pids["launcher"] = parents.get(pids["init"])
+            # In this order: who sleeps there has said its go.
+            found = state(pids["launcher"]), state(pids["init"])
+            program = [pid for pid, of in parents.items() if of == pids["init"]]
+            return found == (launcher, init) and [state(pid) for pid in program] == [RECVMSG]
+        assert harness.until(waits)
+        os.kill(pids["init" if init == SIGTIMEDWAIT else "launcher"], signal.SIGUSR1)
+        result = seams.finish(process)
+    finally:
+        for pid in {process.pid, *harness.descendants(process.pid)}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
+    assert (result.outcome, result.exit_code, result.out) == ("exited", 0, "started\n"), result
 
 
 # ---- What changes between the plan and the tree --------------------------------------------------
