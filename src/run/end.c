@@ -26,6 +26,8 @@ static void kill_all(struct run *run)
 	if (launch->init_pidfd < 0)
 		return;
 	(void)syscall(SYS_pidfd_send_signal, launch->init_pidfd, SIGKILL, NULL, 0);
+	/* Now, so that the guard dies while init does. */
+	guard_stop(run);
 	/* A tracee that is stopped dies of the same signal; its stop must be collected here. */
 	uint64_t until = clock_ns() + DEATH_MS * UINT64_C(1000000);
 	while (clock_ns() < until) {
@@ -122,7 +124,6 @@ void end_run(struct run *run)
 {
 	struct report *report = run->report;
 	run_stage(run, STAGE_END, clock_ns());
-	guard_stop(run);
 	kill_all(run);
 	run_stage(run, STAGE_DEAD, clock_ns());
 	supervise_drain(run);

@@ -17,6 +17,7 @@
 
 #define CHUNK	   (1 << 16)
 #define MONITOR_NS UINT64_C(20000000)
+#define FIRST_NS   UINT64_C(1000000)
 #define NS_PER_MS  UINT64_C(1000000)
 
 enum {
@@ -177,6 +178,7 @@ static bool hear_init(struct run *run)
 			report->usage_by = 2;
 			report->cpu_ns = at_least(report->cpu_ns, message.cpu_ns);
 			report->memory_peak = at_least(report->memory_peak, message.memory_peak);
+			report->tasks_peak = at_least(report->tasks_peak, 1);
 		}
 		end_with(run, END_STATUS);
 		return true;
@@ -303,8 +305,12 @@ static void serve(struct run *run, const struct pollfd polled[POLL_COUNT])
 
 void supervise(struct run *run)
 {
-	/* Nothing can be used up sooner than this; the first look is then. */
-	uint64_t next = run_has(run, LAYER_MONITOR) ? clock_ns() : check_cpu(run, 0, clock_ns());
+	/*
+	 * Nothing can be used up sooner than this; the first look is then. One of `monitor` right
+	 * away would only take the CPU from a program that has just been let go.
+	 */
+	uint64_t next =
+		run_has(run, LAYER_MONITOR) ? clock_ns() + FIRST_NS : check_cpu(run, 0, clock_ns());
 	while (run->report->end == END_NONE) {
 		struct pollfd polled[POLL_COUNT];
 		uint64_t now = clock_ns();
