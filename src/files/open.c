@@ -115,6 +115,12 @@ static int open_unlocking(int dir_fd, const char *name, int flags, uint64_t reso
 	}
 }
 
+int tree_look(int dir_fd, const char *name, struct tree_how how)
+{
+	return how.unlock ? open_unlocking(dir_fd, name, OPEN_LOOK, how.resolve)
+			  : open_beneath(dir_fd, name, OPEN_LOOK, 0, how.resolve);
+}
+
 /* Why `name` could not be opened: what it is says more than the errno. */
 static int explain(int dir_fd, const char *name, struct tree_how how, const char *path,
 		   struct bj_error *err)
@@ -127,8 +133,7 @@ static int explain(int dir_fd, const char *name, struct tree_how how, const char
 				      "must allow it.");
 	}
 	struct stat st;
-	auto_close int look = how.unlock ? open_unlocking(dir_fd, name, OPEN_LOOK, how.resolve)
-					 : open_beneath(dir_fd, name, OPEN_LOOK, 0, how.resolve);
+	auto_close int look = tree_look(dir_fd, name, how);
 	if (look >= 0 && fstat(look, &st) == 0 && !is_plain(st.st_mode)) {
 		errno = os;
 		(void)fail(err, BJ_INVALID, "%s is %s; " KEPT, it.text, show_kind(st.st_mode));

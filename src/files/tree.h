@@ -65,6 +65,9 @@ void tree_free(struct tree *tree);
 int tree_open(int dir_fd, const char *name, struct tree_how how, const char *path, int *ret_fd,
 	      struct stat *ret_st, struct bj_error *err);
 
+/* O_PATH of whatever `name`, a path beneath `dir_fd`, is; -1 with errno. */
+int tree_look(int dir_fd, const char *name, struct tree_how how);
+
 #define auto_tree __attribute__((cleanup(tree_cleanup)))
 static inline void tree_cleanup(struct tree **tree)
 {
