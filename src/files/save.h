@@ -116,10 +116,11 @@ struct save_restored {
 };
 
 /*
- * Makes the workspace what it was. Runs as its owner; the processes that write to it are stopped or
- * gone. Each file is replaced in one step after its content was found to be what its hash says,
- * unless the workspace is too full for both: then the old one goes first. The message of an error
- * says whether the workspace was changed.
+ * Makes the workspace what it was. Runs with the file system ids of its owner (setfsuid), whose the
+ * files become; where the store is root's, with CAP_DAC_READ_SEARCH raised again after that. The
+ * processes that write to the workspace are stopped or gone. Each file is replaced in one step
+ * after its content was found to be what its hash says, unless the workspace is too full for both:
+ * then the old one goes first. The message of an error says whether the workspace was changed.
  */
 int save_restore(struct save_store *store, const char *name, int workspace_fd,
 		 struct save_restored *ret, struct bj_error *err);

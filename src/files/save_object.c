@@ -78,11 +78,15 @@ static int open_object(const struct save_store *store, const struct save_entry *
 	return -1;
 }
 
+/* Otherwise false with errno EUCLEAN. */
 static bool is_named(SHA2_CTX *sha, const struct save_entry *entry)
 {
 	uint8_t sha256[SAVE_SHA_SIZE];
 	SHA256Final(sha256, sha);
-	return memcmp(sha256, entry->sha256, sizeof(sha256)) == 0;
+	if (memcmp(sha256, entry->sha256, sizeof(sha256)) == 0)
+		return true;
+	errno = EUCLEAN;
+	return false;
 }
 
 static size_t next_part(uint64_t size, uint64_t at)
@@ -116,6 +120,10 @@ enum object_match object_compare(const struct save_store *store, const struct sa
 
 int object_damaged(const struct save_entry *entry, const char *path, struct bj_error *err)
 {
+	/* Not to be read is not to be damaged. */
+	if (errno != ENOENT && errno != EUCLEAN)
+		return fail_errno(err, BJ_INTERNAL, "%s: read what the store holds of it",
+				  show(path).text);
 	(void)fail(err, BJ_INTERNAL, "%s: what the store holds of it is damaged (object %s)",
 		   show(path).text, object_name(entry->sha256).text);
 	return fail_hint(err, "Restore another save point. Taking a new one mends the object where "

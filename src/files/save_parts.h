@@ -155,7 +155,8 @@ int object_check(const struct save_store *store, const struct save_entry *entry)
 enum object_match {
 	OBJECT_SAME,
 	OBJECT_DIFFERS,
-	OBJECT_BAD, /* missing, unreadable, or with `verify`: not what its name says */
+	OBJECT_BAD, /* with errno: not to be read; or missing (ENOENT), of another size or, with
+		       `verify`, not what its name says (EUCLEAN) */
 };
 /* Compares the file `fd`, from its beginning, with the object of `entry`. */
 enum object_match object_compare(const struct save_store *store, const struct save_entry *entry,
@@ -176,6 +177,7 @@ int object_put(const struct save_store *store, int fd, const char *path,
 /* Writes the object of `entry` to `to`, an empty file; fails when it is not what its name says. */
 int object_write_out(const struct save_store *store, const struct save_entry *entry, int to,
 		     const char *path, struct bj_error *err);
+/* Says so, after any of the above with its errno. */
 int object_damaged(const struct save_entry *entry, const char *path, struct bj_error *err);
 
 /* ---- A workspace as it is ---------------------------------------------------------------- */
