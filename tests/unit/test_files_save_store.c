@@ -250,6 +250,9 @@ static void a_damaged_object_is_named_and_can_be_mended(void **state)
 	assert_takes(s, "two", "one");
 	assert_int_equal(s->made.new_bytes, 0);
 	put_text(s->ws, "f", "other", 0644);
+	assert_restores(s, "one");
+	assert_true(has_text(s->ws, "f", "content"));
+	put_text(s->ws, "f", "other", 0644);
 	put_text(s->ws, "more", "more", 0644);
 
 	/* Of another size, or gone: known before anything is changed. */
