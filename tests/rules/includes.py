@@ -18,6 +18,7 @@ MAY_USE = {
     "policy": "base",
     "layers": "base policy",
     "files": "base",
+    "drivers": "base",
     "run": "base policy layers files",
     "api": "base policy layers files run",
     "cli": "base policy layers files run api",
@@ -44,7 +45,7 @@ def check(root):
         for quoted, angled in INCLUDE.findall(tree.read(root, path) or ""):
             header = quoted or angled
             if angled:
-                if re.match(r"(lab|tests|src|base|policy|layers|files|run|api|cli)/", header):
+                if re.match(r"(lab|tests|src|base|policy|layers|files|drivers|run|api|cli)/", header):
                     yield f"{path}: <{header}>: own headers are included with quotes"
                 continue
             if header in GENERATED:
