@@ -40,8 +40,7 @@ size_t text_utf8(const char *s, size_t size, uint32_t *ret_point)
 	return 0;
 }
 
-/* Whether a terminal shows the character as itself, where it stands, with nothing else done. */
-static bool harmless(uint32_t point)
+bool text_printable(uint32_t point)
 {
 	static const struct {
 		uint32_t first, last;
@@ -89,7 +88,7 @@ static size_t next_piece(const char *s, bool quoted, char piece[20])
 		(void)snprintf(piece, 20, "\\%c", s[0]);
 		return 1;
 	}
-	if (length && harmless(point)) {
+	if (length && text_printable(point)) {
 		memcpy(piece, s, length);
 		piece[length] = '\0';
 		return length;

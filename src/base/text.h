@@ -31,4 +31,7 @@ const char *text_escape(char *out, size_t size, const char *s);
  */
 size_t text_utf8(const char *s, size_t size, uint32_t *ret_point);
 
+/* Whether a terminal shows the character as itself, where it stands, with nothing else done. */
+bool text_printable(uint32_t point);
+
 #endif

@@ -189,7 +189,8 @@ static int count_temporary(int dir_fd, const char *name)
 int world_teardown(void **state)
 {
 	struct world *w = *state;
-	int temporary = count_temporary(AT_FDCWD, w->host) + count_temporary(AT_FDCWD, world_small);
+	int temporary = count_temporary(AT_FDCWD, w->host) + count_temporary(AT_FDCWD, w->ws_path) +
+			count_temporary(AT_FDCWD, world_small);
 	bool left = w->list.left > 0 || temporary > 0 || count_fds() != w->fds;
 	if (left)
 		print_error("left behind: %d temporary files (%llu counted), %d descriptors\n",

@@ -36,7 +36,8 @@ extern const struct files_caps world_caps; /* 8 MiB, 1000 entries */
 int world_run(int (*group)(void));
 
 int world_setup(void **state);
-/* Also fails the test when it left a temporary file on the host, or a descriptor. */
+/* Also fails the test when it left a temporary file on the host or in the workspace, or a
+ * descriptor. */
 int world_teardown(void **state);
 
 void put_text(int dir_fd, const char *path, const char *text, mode_t mode);
