@@ -9,12 +9,9 @@
 
 #include <errno.h>
 #include <sha2.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define GET_BUFFER (256 * 1024)
 
 int64_t live_ns(struct timespec time)
 {
@@ -26,23 +23,39 @@ int64_t live_ns(struct timespec time)
 	return ns;
 }
 
-/* Of the copy that is handed out. */
+/* The copy that is handed out. It is sealed: nobody can cut it under a reader. */
+struct map {
+	void *data;
+	size_t size;
+};
+
+static int map_copy(int fd, uint64_t size, struct map *ret)
+{
+	if (size == 0)
+		return 0;
+	void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return -1;
+	*ret = (struct map){data, (size_t)size};
+	return 0;
+}
+
+static void unmap(struct map *map)
+{
+	if (map->size)
+		(void)munmap(map->data, map->size);
+}
+
+#define auto_map __attribute__((cleanup(unmap)))
+
 static int hash(int fd, uint64_t size, char sha256[65])
 {
+	auto_map struct map map = {0};
 	SHA2_CTX sha;
-	auto_free unsigned char *buffer = malloc(GET_BUFFER);
-	if (!buffer)
+	if (map_copy(fd, size, &map) < 0)
 		return -1;
 	SHA256Init(&sha);
-	for (uint64_t at = 0; at < size;) {
-		ssize_t n = pread(fd, buffer, GET_BUFFER, (off_t)at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -1;
-		SHA256Update(&sha, buffer, (size_t)n);
-		at += (uint64_t)n;
-	}
+	SHA256Update(&sha, map.data, map.size);
 	(void)SHA256End(&sha, sha256);
 	return 0;
 }
@@ -89,19 +102,11 @@ int files_get_to(int workspace_fd, const char *name, const struct files_get_how 
 	struct files_got got;
 	if (files_get(workspace_fd, name, how, &copy, &got, err) < 0)
 		return -1;
-	auto_free char *buffer = malloc(GET_BUFFER);
-	if (!buffer)
+	auto_map struct map map = {0};
+	if (map_copy(copy, got.bytes, &map) < 0)
+		return fail_errno(err, BJ_INTERNAL, "map the copy of %s", show(name).text);
+	if (live_write(to_fd, map.data, map.size) < 0)
 		return fail_errno(err, BJ_INTERNAL, "send %s", show(name).text);
-	for (uint64_t at = 0; at < got.bytes;) {
-		ssize_t n = pread(copy, buffer, GET_BUFFER, (off_t)at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return fail_errno(err, BJ_INTERNAL, "read the copy of %s", show(name).text);
-		if (live_write(to_fd, buffer, (size_t)n) < 0)
-			return fail_errno(err, BJ_INTERNAL, "send %s", show(name).text);
-		at += (uint64_t)n;
-	}
 	*ret = got;
 	return 0;
 }

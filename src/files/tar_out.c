@@ -24,6 +24,8 @@ struct out {
 	struct archive_entry *entry;
 	char *buffer; /* SMALL bytes */
 	int to_fd;
+	bool cut; /* nothing more is written */
+	int os;	  /* why it was cut, where that was writing */
 	const struct files_caps *caps;
 	struct files_list *list;
 };
@@ -56,24 +58,38 @@ int tar_failed(struct archive *archive, const char *what, struct bj_error *err)
 	return -1;
 }
 
+/*
+ * It writes the end of the archive when it is freed. Told that writing fails, it would not, and
+ * would lose memory (3.6): so it is never told, and what comes after a failure goes nowhere.
+ */
 static void cleanup_out(struct out *o)
 {
-	/* Not closed in good order: no end is written. */
-	if (o->archive) {
-		(void)archive_write_fail(o->archive);
-		(void)archive_write_free(o->archive);
-	}
+	o->cut = true;
+	(void)archive_write_free(o->archive);
 	archive_entry_free(o->entry);
 	free(o->buffer);
 }
 
 static la_ssize_t write_out(struct archive *archive, void *user, const void *data, size_t size)
 {
-	const struct out *o = user;
-	if (live_write(o->to_fd, data, size) == 0)
-		return (la_ssize_t)size;
-	archive_set_error(archive, errno, "%s", strerror(errno));
-	return -1;
+	struct out *o = user;
+	(void)archive;
+	if (!o->cut && live_write(o->to_fd, data, size) < 0) {
+		o->os = errno;
+		o->cut = true;
+	}
+	return (la_ssize_t)size;
+}
+
+/* After each call that may have written. */
+static int wrote(const struct out *o, bool good, struct bj_error *err)
+{
+	if (!good)
+		return tar_failed(o->archive, "write the tar archive", err);
+	if (!o->os)
+		return 0;
+	errno = o->os;
+	return fail_errno(err, BJ_INVALID, "write the tar archive");
 }
 
 static int open_out(struct out *o, struct bj_error *err)
@@ -100,16 +116,14 @@ static int put_header(struct out *o, const char *path, mode_t mode, const struct
 	archive_entry_set_size(o->entry, (la_int64_t)bytes);
 	archive_entry_set_mtime(o->entry, st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 	/* It warns of names that are no UTF-8, and writes them as they are. */
-	if (archive_write_header(o->archive, o->entry) < ARCHIVE_WARN)
-		return tar_failed(o->archive, "write the tar archive", err);
-	return 0;
+	return wrote(o, archive_write_header(o->archive, o->entry) >= ARCHIVE_WARN, err);
 }
 
 static int put_data(struct out *o, const void *data, size_t size, struct bj_error *err)
 {
-	if (size > 0 && archive_write_data(o->archive, data, size) != (la_ssize_t)size)
-		return tar_failed(o->archive, "write the tar archive", err);
-	return 0;
+	if (size == 0)
+		return 0;
+	return wrote(o, archive_write_data(o->archive, data, size) == (la_ssize_t)size, err);
 }
 
 static int put_copy(struct out *o, int copy, uint64_t size, const char *path, struct bj_error *err)
@@ -203,7 +217,5 @@ int files_tar_out(int workspace_fd, const char *name, const struct files_caps *c
 	if (tar_locale_enter(&locale, "C.UTF-8", err) < 0 || open_out(&o, err) < 0 ||
 	    put_tree(&o, tree, err) < 0)
 		return -1;
-	if (archive_write_close(o.archive) != ARCHIVE_OK)
-		return tar_failed(o.archive, "write the tar archive", err);
-	return 0;
+	return wrote(&o, archive_write_close(o.archive) == ARCHIVE_OK, err);
 }

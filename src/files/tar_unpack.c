@@ -13,8 +13,6 @@
 
 #include <archive_entry.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,17 +58,6 @@ static int open_in(struct in *in, struct bj_error *err)
 	return 0;
 }
 
-__attribute__((format(printf, 3, 4))) static int refuse(const char *name, struct bj_error *err,
-							const char *format, ...)
-{
-	char why[192];
-	va_list args;
-	va_start(args, format);
-	(void)vsnprintf(why, sizeof(why), format, args);
-	va_end(args);
-	return fail(err, BJ_INVALID, "archive entry %s %s", show(name).text, why);
-}
-
 /* "./" before a name and "/" after a directory's are how tar writes. Into `path`; "" for the root.
  */
 static int take_name(const char *name, bool directory, char path[FILES_NAME_MAX + 1],
@@ -88,12 +75,13 @@ static int take_name(const char *name, bool directory, char path[FILES_NAME_MAX 
 	}
 	const char *wrong = files_name_check(from, size);
 	if (wrong)
-		return refuse(name, err, "%s", wrong);
+		return fail(err, BJ_INVALID, "archive entry %s %s", show(name).text, wrong);
 	size_t depth = 0;
 	for (size_t i = 0; i < size; i++)
 		depth += from[i] == '/';
 	if (depth + directory > FILES_DEPTH_MAX)
-		return refuse(name, err, "is deeper than %d directories", FILES_DEPTH_MAX);
+		return fail(err, BJ_INVALID, "archive entry %s is deeper than %d directories",
+			    show(name).text, FILES_DEPTH_MAX);
 	memcpy(path, from, size);
 	path[size] = '\0';
 	return 0;
@@ -105,27 +93,38 @@ static int check_entry(const struct in *in, struct archive_entry *entry, const c
 	mode_t type = archive_entry_filetype(entry);
 	la_int64_t size = archive_entry_size(entry);
 	if (archive_entry_hardlink(entry))
-		return refuse(name, err, "is a hard link; only files and directories are unpacked");
+		return fail(
+			err, BJ_INVALID,
+			"archive entry %s is a hard link; only files and directories are unpacked",
+			show(name).text);
 	if (type != AE_IFREG && type != AE_IFDIR)
-		return refuse(name, err, "is %s; only files and directories are unpacked",
-			      show_kind(type));
+		return fail(err, BJ_INVALID,
+			    "archive entry %s is %s; only files and directories are unpacked",
+			    show(name).text, show_kind(type));
 	if (archive_entry_sparse_count(entry) > 0)
-		return refuse(name, err, "is a sparse file; only plain ones are unpacked");
+		return fail(err, BJ_INVALID,
+			    "archive entry %s is a sparse file; only plain ones are unpacked",
+			    show(name).text);
 	if (in->ret->entries >= in->caps->entries)
-		return refuse(name, err, "is one too many: at most %llu files and directories",
-			      (unsigned long long)in->caps->entries);
-	if (type == AE_IFREG && (size < 0 || (uint64_t)size > in->caps->bytes - in->ret->bytes))
-		return refuse(name, err, "has %lld bytes, more than the %llu that are left of %llu",
-			      (long long)size,
-			      (unsigned long long)(in->caps->bytes - in->ret->bytes),
-			      (unsigned long long)in->caps->bytes);
+		return fail(err, BJ_INVALID,
+			    "archive entry %s is one too many: at most %llu files and directories",
+			    show(name).text, (unsigned long long)in->caps->entries);
+	/* Of a directory too, whose bytes would only be skipped. */
+	if (size < 0 || (uint64_t)size > in->caps->bytes - in->ret->bytes)
+		return fail(
+			err, BJ_INVALID,
+			"archive entry %s has %lld bytes, more than the %llu that are left of %llu",
+			show(name).text, (long long)size,
+			(unsigned long long)(in->caps->bytes - in->ret->bytes),
+			(unsigned long long)in->caps->bytes);
 	return 0;
 }
 
 static int failed_entry(int dir_fd, const char *name, struct bj_error *err)
 {
 	if (errno == EEXIST)
-		return refuse(name, err, "is in the archive twice");
+		return fail(err, BJ_INVALID, "archive entry %s is in the archive twice",
+			    show(name).text);
 	return live_failed(dir_fd, "unpack archive entry", name, err);
 }
 
@@ -160,19 +159,20 @@ static int copy_data(struct in *in, const char *path, int fd, uint64_t size, str
 			break;
 		if (got != ARCHIVE_OK) {
 			const char *why = archive_error_string(in->archive);
-			return refuse(path, err, "cannot be read: %s",
-				      show(why ? why : "unknown error").text);
+			return fail(err, BJ_INVALID, "archive entry %s cannot be read: %s",
+				    show(path).text, show(why ? why : "unknown error").text);
 		}
 		if (at < 0 || (uint64_t)at != done || length > size - done)
-			return refuse(path, err, "is not the %llu bytes it says",
-				      (unsigned long long)size);
+			return fail(err, BJ_INVALID,
+				    "archive entry %s is not the %llu bytes it says",
+				    show(path).text, (unsigned long long)size);
 		if (write_limited(fd, data, length) < 0)
 			return live_failed(in->dir_fd, "unpack archive entry", path, err);
 		done += length;
 	}
 	if (done != size)
-		return refuse(path, err, "has %llu bytes and says %llu", (unsigned long long)done,
-			      (unsigned long long)size);
+		return fail(err, BJ_INVALID, "archive entry %s has %llu bytes and says %llu",
+			    show(path).text, (unsigned long long)done, (unsigned long long)size);
 	return 0;
 }
 
