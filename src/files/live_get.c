@@ -23,39 +23,18 @@ int64_t live_ns(struct timespec time)
 	return ns;
 }
 
-/* The copy that is handed out. It is sealed: nobody can cut it under a reader. */
-struct map {
-	void *data;
-	size_t size;
-};
-
-static int map_copy(int fd, uint64_t size, struct map *ret)
-{
-	if (size == 0)
-		return 0;
-	void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return -1;
-	*ret = (struct map){data, (size_t)size};
-	return 0;
-}
-
-static void unmap(struct map *map)
-{
-	if (map->size)
-		(void)munmap(map->data, map->size);
-}
-
-#define auto_map __attribute__((cleanup(unmap)))
-
+/* Of the copy that is handed out. It is sealed: nobody can cut it while it is mapped. */
 static int hash(int fd, uint64_t size, char sha256[65])
 {
-	auto_map struct map map = {0};
 	SHA2_CTX sha;
-	if (map_copy(fd, size, &map) < 0)
-		return -1;
 	SHA256Init(&sha);
-	SHA256Update(&sha, map.data, map.size);
+	if (size > 0) {
+		void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (data == MAP_FAILED)
+			return -1;
+		SHA256Update(&sha, data, (size_t)size);
+		(void)munmap(data, (size_t)size);
+	}
 	(void)SHA256End(&sha, sha256);
 	return 0;
 }
@@ -102,10 +81,7 @@ int files_get_to(int workspace_fd, const char *name, const struct files_get_how 
 	struct files_got got;
 	if (files_get(workspace_fd, name, how, &copy, &got, err) < 0)
 		return -1;
-	auto_map struct map map = {0};
-	if (map_copy(copy, got.bytes, &map) < 0)
-		return fail_errno(err, BJ_INTERNAL, "map the copy of %s", show(name).text);
-	if (live_write(to_fd, map.data, map.size) < 0)
+	if (live_send(to_fd, copy, got.bytes) < 0)
 		return fail_errno(err, BJ_INTERNAL, "send %s", show(name).text);
 	*ret = got;
 	return 0;

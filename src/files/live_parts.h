@@ -48,6 +48,8 @@ int64_t live_ns(struct timespec time);
 /* Whole reads and writes of a descriptor that may be a socket, or one that does not block. */
 ssize_t live_read(int fd, void *data, size_t size);
 int live_write(int fd, const void *data, size_t size);
+/* All of a sealed copy, from its start. */
+int live_send(int to, int copy, uint64_t size);
 
 /*
  * The content of a regular file, open as `fd`, at one moment. `small` takes it where it fits,

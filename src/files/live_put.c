@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PUT_BUFFER (256 * 1024)
+#define PUT_BUFFER (128 * 1024)
 
 struct files_put {
 	struct place place;

@@ -164,8 +164,15 @@ static void it_goes_to_a_pipe_or_a_socket(void **state)
 		assert_int_equal(d.bytes, 3 << 20);
 		assert_int_equal(got.bytes, 3 << 20);
 	}
-	/* Nobody there: an error, and no signal. */
+	/* To the end of a file, where sendfile does not. */
 	struct files_got got;
+	struct stat st;
+	auto_close int log = open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	assert_int_equal(write(log, "x", 1), 1);
+	assert_done(w, files_get_to(w->ws, "f", &how, log, &got, &w->err));
+	assert_int_equal(fstat(log, &st), 0);
+	assert_int_equal(st.st_size, (3 << 20) + 1);
+	/* Nobody there: an error, and no signal. */
 	int ends[2];
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	(void)close(ends[0]);

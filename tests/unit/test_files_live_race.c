@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 /* At least so often, about two seconds; longer where the scheduler has not yet shown every case. */
-#define TURNS	   100000
-#define TURNS_MOST (10 * TURNS)
+#define TURNS 150000
 
 struct seen {
 	int fooled, done, refused;
