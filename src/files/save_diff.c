@@ -52,24 +52,26 @@ static const char *path_of(struct side *side)
 	return side->path;
 }
 
-static int open_side(const struct save_store *store, const struct save_side *what,
-		     const struct save_caps *caps, struct side **ret, struct bj_error *err)
+/* NULL on failure. */
+static struct side *open_side(const struct save_store *store, const struct save_side *what,
+			      const struct save_caps *caps, struct bj_error *err)
 {
 	auto_side struct side *side = calloc(1, sizeof(*side));
-	if (!side)
-		return fail_errno(err, BJ_INTERNAL, "compare save points");
+	if (!side) {
+		(void)fail_errno(err, BJ_INTERNAL, "compare save points");
+		return NULL;
+	}
 	side->what = what;
 	if (what->name) {
 		if (store_name_check(what->name, err) < 0 ||
 		    manifest_load(store, what->name, &side->manifest, err) < 0)
-			return -1;
+			return NULL;
 	} else if (live_start(&side->live, what->workspace_fd, caps->entries, err) < 0) {
-		return -1;
+		return NULL;
 	}
 	if (advance(side, err) < 0)
-		return -1;
-	*ret = TAKE_PTR(side);
-	return 0;
+		return NULL;
+	return TAKE_PTR(side);
 }
 
 /* Of two files of one size. */
@@ -182,8 +184,10 @@ int save_diff(struct save_store *store, const struct save_side *a, const struct 
 	if (store_lock_to_read(store, err) < 0)
 		return -1;
 	auto_unlock struct save_store *locked = store;
-	if (open_side(locked, a, caps, &one, err) < 0 ||
-	    open_side(locked, b, caps, &other, err) < 0)
+	one = open_side(locked, a, caps, err);
+	if (one)
+		other = open_side(locked, b, caps, err);
+	if (!one || !other)
 		return -1;
 	const struct report report = {fn, user};
 	return compare(locked, one, other, &report, err);
