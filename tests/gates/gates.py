@@ -65,7 +65,7 @@ def unit_tests(tree):
     listed = subprocess.run([*counting.MESON, "introspect", "--tests", str(tree)], check=True,
                             stdout=subprocess.PIPE, text=True).stdout
     return [test for test in json.loads(listed)
-            if any(suite.endswith("unit") for suite in test["suite"])]
+            if any(suite.endswith(("unit", "workspace")) for suite in test["suite"])]
 
 
 def unit_targets(tree):
@@ -79,7 +79,7 @@ def sanitize():
     tree = built("gate-sanitize", options, "clang", unit_targets)
     os.environ.update(ASAN_OPTIONS="detect_leaks=1:abort_on_error=1:halt_on_error=1",
                       UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
-    return counting.run_meson(tree, ["unit"])
+    return counting.run_meson(tree, ["unit", "workspace"])
 
 
 def valgrind():

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make test: unit, simulator, rule, seam and driver suites, programs under the filter, then the live
-suite, which root runs both as root and as an ordinary user. Ends with the counts alone on a line."""
+"""make test: unit, simulator, rule, workspace, seam and driver suites, programs under the filter, then
+the live suite, which root runs both as root and as an ordinary user. Ends with the counts alone on a line."""
 
 import time
 
 import counting
 
-SUITES = (["unit", "sim", "rules"], ["seams"], ["drivers"], ["live"])
+SUITES = (["unit", "sim", "rules"], ["workspace"], ["seams"], ["drivers"], ["live"])
 
 
 def main():
