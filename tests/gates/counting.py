@@ -121,7 +121,8 @@ def count_record(record):
     elif closing:
         count_pytest(closing[-1], count, name, text)
     elif re.search(r"^\[=+\] .*test\(s\) run", text, re.M):
-        count_cmocka(text, count, name)
+        # Of its sums those of what passed go to the other stream.
+        count_cmocka(f"{text}\n{record.get('stderr') or ''}", count, name)
     elif re.search(r"^(not )?ok\b", text, re.M):
         count_tap(text, count, name)
     elif ok:
