@@ -62,11 +62,16 @@ def add_options(verb):
     verb.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
+def shown(name):
+    """Fit for a line, however long it is."""
+    return repr(name if len(name) <= 60 else f"{name[:57]}...")
+
+
 def chosen_rows(ids):
     known = {row.id: row for row in attacks.ROWS}
     for name in ids or ():
         if name not in known:
-            raise Asked(f"there is no attack {name!r}; `belljar-lab list` prints them")
+            raise Asked(f"there is no attack {shown(name)}; `belljar-lab list` prints them")
     return [row for row in attacks.ROWS if not ids or row.id in ids]
 
 
@@ -74,13 +79,13 @@ def open_lab(binaries, args):
     rows = chosen_rows(args.attack)
     for mode in args.mode or ():
         if mode not in attack.MODES:
-            raise Asked(f"there is no mode {mode!r}; there are {', '.join(attack.MODES)}")
+            raise Asked(f"there is no mode {shown(mode)}; there are {', '.join(attack.MODES)}")
     try:
         lab = Lab(binaries, rows, args.mode, whole=not args.attack)
     except (OSError, subprocess.CalledProcessError) as error:
         raise Asked(f"{binaries}: the lab's programs do not start: {error}") from None
     if args.layer and args.layer not in lab.table.names:
-        raise Asked(f"there is no layer {args.layer!r}; there are {', '.join(lab.table.names)}")
+        raise Asked(f"there is no layer {shown(args.layer)}; there are {', '.join(lab.table.names)}")
     if not lab.modes:
         raise Asked("; ".join(f"mode {mode}: {lab.why_not[mode]}" for mode in args.mode))
     return lab

@@ -353,6 +353,7 @@ def is_refused(got, said):
 
 @pytest.mark.parametrize(("words", "said"), [
     (("--attack", "luck"), "there is no attack 'luck'; `belljar-lab list` prints them"),
+    (("--attack", "x" * 100000), f"there is no attack '{'x' * 57}...'; `belljar-lab list` prints them"),
     (("--layer", "luck"), "there is no layer 'luck'; there are cgroup, user"),
     (("--mode", "luck"), "there is no mode 'luck'; there are root-cgroup, "),
     (("--html", "/nonexistent/report.html"), "/nonexistent/report.html: No such file or directory"),
